@@ -13,7 +13,7 @@ namespace {
 
 std::atomic<int> first{0};
 
-void wait_for(sigset_t set, std::stop_source source) {
+void wait_for(const sigset_t& set, std::stop_source& source) {
   for (;;) {
     int number = 0;
     if (sigwait(&set, &number) != 0) return;
@@ -38,7 +38,7 @@ std::stop_token stop_on_signals() {
   }
   pthread_sigmask(SIG_BLOCK, &set, nullptr);
   std::stop_source source;
-  std::thread(wait_for, set, source).detach();  // waits as long as the process lives
+  std::thread([set, source]() mutable { wait_for(set, source); }).detach();  // waits as long as the process lives
   return source.get_token();
 }
 
