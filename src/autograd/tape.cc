@@ -130,7 +130,9 @@ void Tape::backward(Var output, const Tensor& seed) {
         ", expected ", top.value);
   for (std::size_t i = 0; i <= output.index_; ++i) {  // what an earlier pass left between inputs and output
     Node& old = chunks_[i / kChunk][i % kChunk];
-    if (old.back != nullptr) old.reached = false;
+    if (old.back == nullptr) continue;
+    old.reached = false;
+    if (std::exchange(old.borrowed, false)) old.gradient = Tensor();
   }
   pass(output, seed);
   for (std::size_t i = output.index_ + 1; i-- > 0;) {
