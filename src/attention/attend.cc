@@ -5,8 +5,8 @@
 
 #include "attention/additive.h"
 #include "autograd/by_type.h"
+#include "autograd/kernel_calls.h"
 #include "base/pool.h"
-#include "kernels/elementwise.h"
 
 namespace regard {
 namespace {
@@ -112,10 +112,7 @@ Attended attend_additive(Var q, Var k, Var v, Var theta, std::span<const std::in
                                   weights + keys, to);
         }
       });
-      if (const Target d_theta = tape.target(theta)) {
-        reduce_to_shape(d_thetas.shape(), static_cast<const T*>(d_thetas.data<T>()), d_theta.gradient.shape(),
-                        d_theta.gradient.data<T>(), d_theta.add);
-      }
+      if (const Target d_theta = tape.target(theta)) sum_to<T>(d_thetas, d_theta);
     });
   });
   return {result, Trace(q.value(), k.value(), theta.value(), visible, peaks, taus)};

@@ -4,7 +4,7 @@
 #include <cstring>
 
 #include "autograd/by_type.h"
-#include "kernels/elementwise.h"
+#include "autograd/kernel_calls.h"
 
 namespace regard {
 

@@ -40,12 +40,13 @@ struct Input {
   std::span<const float> values;
 };
 
-// A case with its data in memory. What the functions need they hold by shared pointers.
+// A case with its data in memory.
 struct Job {
-  std::function<void()> run;                            // one call, as it is timed
-  std::function<double()> gap;                          // |result − reference in double| / what is allowed
-  std::vector<Input> inputs = {};                       // what a peer needs to compute the same
-  std::function<std::span<const float>()> output = {};  // what a peer's result is compared with
+  std::function<void()> run;                             // one call, as it is timed
+  std::function<double()> gap;                           // |result − reference in double| / what is allowed
+  std::vector<Input> inputs = {};                        // what a peer needs to compute the same
+  std::function<std::span<const float>()> output = {};   // what a peer's result is compared with
+  std::vector<std::shared_ptr<const void>> memory = {};  // what the views in the functions look into
 };
 
 struct Case {

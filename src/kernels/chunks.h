@@ -1,4 +1,5 @@
-// Work on long buffers in chunks: small ones in the calling thread, large ones by all threads.
+// How kernels share work out to threads: small work stays in the calling thread, large work is cut into pieces whose
+// number depends on the sizes alone.
 #pragma once
 
 #include <algorithm>
@@ -6,29 +7,52 @@
 
 #include "base/float_mode.h"
 #include "base/pool.h"
+#include "kernels/views.h"
 
 namespace regard {
 
-// work(begin, count) for pieces of [0, n) that begin at multiples of `chunk`.
+// Fewer elements than this are not worth waking a thread.
+inline constexpr std::size_t kSmallWork = 16384;
+
+// What a thread takes at a time: input and output fit the first-level cache.
+inline constexpr std::size_t kChunk = 8192;
+
+// work(item) for every item; `elements` says how much work they are together.
 template <class Work>
-void in_chunks(std::size_t n, std::size_t chunk, Work&& work) {
+void for_each_item(std::size_t items, std::size_t elements, Work&& work) {
   const FloatMode mode;
-  if (n <= chunk) {
-    if (n > 0) work(std::size_t{0}, n);
-    return;
+  if (elements <= kSmallWork) {
+    for (std::size_t item = 0; item < items; ++item) work(item);
+  } else {
+    parallel(items, work);
   }
-  parallel((n + chunk - 1) / chunk, [&](std::size_t item) {
-    const std::size_t begin = item * chunk;
-    work(begin, std::min(chunk, n - begin));
-  });
 }
 
-// work(row) for every row of `width` elements, as many rows at a time as pay for a thread.
+// work(begin, count) for pieces of [0, n).
 template <class Work>
-void for_rows(std::size_t count, std::size_t width, std::size_t elements_an_item, Work&& work) {
-  in_chunks(count, elements_an_item / (width + 1) + 1, [&](std::size_t begin, std::size_t rows) {
-    for (std::size_t i = begin; i < begin + rows; ++i) work(i);
-  });
+void in_chunks(std::size_t n, Work&& work) {
+  const FloatMode mode;
+  if (n <= kSmallWork) {
+    if (n > 0) work(std::size_t{0}, n);
+  } else {
+    parallel((n + kChunk - 1) / kChunk, [&](std::size_t item) {
+      const std::size_t begin = item * kChunk;
+      work(begin, std::min(kChunk, n - begin));
+    });
+  }
+}
+
+// work(begin, count) for pieces of the rows.
+template <class Work>
+void in_row_chunks(std::size_t rows, std::size_t width, Work&& work) {
+  const std::size_t each = std::max<std::size_t>(1, kChunk / std::max<std::size_t>(1, width));
+  for_each_item((rows + each - 1) / each, rows * width,
+                [&](std::size_t item) { work(item * each, std::min(each, rows - item * each)); });
+}
+
+template <class T>
+RowsOf<T> some_rows(RowsOf<T> all, std::size_t begin, std::size_t count) {
+  return {all.row(begin), count, all.width, all.stride};
 }
 
 }  // namespace regard

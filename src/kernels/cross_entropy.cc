@@ -42,27 +42,26 @@ namespace regard {
 HWY_EXPORT(CrossEntropyRow);
 HWY_EXPORT(CrossEntropyBackRow);
 
-namespace {
-
-constexpr std::size_t kElementsAnItem = 8192;
-
-}  // namespace
-
 void cross_entropy(RowsOf<const float> logits, const std::int32_t* targets, float* peaks, float* taus,
                    float* log_probabilities) {
-  for_rows(logits.count, logits.width, kElementsAnItem, [&](std::size_t i) {
-    HWY_DYNAMIC_DISPATCH(CrossEntropyRow)
-    (logits.row(i), logits.width, targets[i], peaks + i, taus + i, log_probabilities + i);
+  in_row_chunks(logits.count, logits.width, [&](std::size_t begin, std::size_t count) {
+    for (std::size_t i = begin; i < begin + count; ++i) {
+      HWY_DYNAMIC_DISPATCH(CrossEntropyRow)
+      (logits.row(i), logits.width, targets[i], peaks + i, taus + i, log_probabilities + i);
+    }
   });
 }
 
 void cross_entropy_backward(RowsOf<float> logits, const std::int32_t* targets, const float* peaks, const float* taus,
                             const float* scales) {
-  for_rows(logits.count, logits.width, kElementsAnItem, [&](std::size_t i) {
-    if (scales[i] == 0) {  // whatever the logits are: a row that does not count may hold NaN
-      std::fill_n(logits.row(i), logits.width, 0.0f);
-    } else {
-      HWY_DYNAMIC_DISPATCH(CrossEntropyBackRow)(logits.row(i), logits.width, targets[i], peaks[i], taus[i], scales[i]);
+  in_row_chunks(logits.count, logits.width, [&](std::size_t begin, std::size_t count) {
+    for (std::size_t i = begin; i < begin + count; ++i) {
+      if (scales[i] == 0) {  // whatever the logits are: a row that does not count may hold NaN
+        std::fill_n(logits.row(i), logits.width, 0.0f);
+      } else {
+        HWY_DYNAMIC_DISPATCH(CrossEntropyBackRow)
+        (logits.row(i), logits.width, targets[i], peaks[i], taus[i], scales[i]);
+      }
     }
   });
 }

@@ -62,29 +62,27 @@ HWY_AFTER_NAMESPACE();
 
 #if HWY_ONCE
 namespace regard {
-namespace {
-
 HWY_EXPORT(GruRow);
 HWY_EXPORT(GruBackRow);
 
-constexpr std::size_t kElementsAnItem = 4096;
-
-}  // namespace
-
 void gru_gates(RowsOf<const float> input, RowsOf<const float> recurrent, RowsOf<const float> state, RowsOf<float> saved,
                RowsOf<float> out) {
-  for_rows(state.count, state.width, kElementsAnItem, [&](std::size_t i) {
-    HWY_DYNAMIC_DISPATCH(GruRow)
-    (input.row(i), recurrent.row(i), state.row(i), state.width, saved.row(i), out.row(i));
+  in_row_chunks(state.count, state.width, [&](std::size_t begin, std::size_t count) {
+    for (std::size_t i = begin; i < begin + count; ++i) {
+      HWY_DYNAMIC_DISPATCH(GruRow)
+      (input.row(i), recurrent.row(i), state.row(i), state.width, saved.row(i), out.row(i));
+    }
   });
 }
 
 void gru_gates_backward(RowsOf<const float> saved, RowsOf<const float> state, RowsOf<const float> d_out,
                         RowsOf<float> d_input, bool add_input, RowsOf<float> d_recurrent, RowsOf<float> d_state) {
-  for_rows(state.count, state.width, kElementsAnItem, [&](std::size_t i) {
-    HWY_DYNAMIC_DISPATCH(GruBackRow)
-    (saved.row(i), state.row(i), d_out.row(i), state.width, d_input.row(i), add_input, d_recurrent.row(i),
-     d_state.row(i));
+  in_row_chunks(state.count, state.width, [&](std::size_t begin, std::size_t count) {
+    for (std::size_t i = begin; i < begin + count; ++i) {
+      HWY_DYNAMIC_DISPATCH(GruBackRow)
+      (saved.row(i), state.row(i), d_out.row(i), state.width, d_input.row(i), add_input, d_recurrent.row(i),
+       d_state.row(i));
+    }
   });
 }
 

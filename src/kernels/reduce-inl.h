@@ -17,7 +17,7 @@
 #include <cstddef>
 #include <limits>
 
-#include "kernels/partial-inl.h"
+#include "kernels/map-inl.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace regard::HWY_NAMESPACE {

@@ -18,42 +18,42 @@ std::string bits_line(const std::string& out) {
 }
 
 TEST(Demo, ShowsScoreAndMaps) {
-  const ShellResult result = run_in_shell("$regard demo --steps 40 2>/dev/null");
+  const Outcome result = shell("$regard demo --steps 40 2>/dev/null");
   EXPECT_EQ(result.status, 0);
-  EXPECT_TRUE(result.has(" of 500 unseen examples exactly right")) << result.out;
-  EXPECT_TRUE(result.has("\n  input   ")) << result.out;
-  EXPECT_TRUE(result.has("\n  output  ")) << result.out;
-  EXPECT_TRUE(result.has("    ┌──")) << result.out;
-  EXPECT_TRUE(result.has(" │")) << result.out;
+  EXPECT_TRUE(has(result, " of 500 unseen examples exactly right")) << result.out;
+  EXPECT_TRUE(has(result, "\n  input   ")) << result.out;
+  EXPECT_TRUE(has(result, "\n  output  ")) << result.out;
+  EXPECT_TRUE(has(result, "    ┌──")) << result.out;
+  EXPECT_TRUE(has(result, " │")) << result.out;
   EXPECT_EQ(result.out.find('\033'), std::string::npos) << "colours went into a pipe";
 }
 
 TEST(Demo, TellsHowFarItIsInAFewLinesWhenNobodyWatches) {
-  const ShellResult result = run_in_shell("$regard demo --steps 8 2>&1 >/dev/null");
-  EXPECT_EQ(result.lines(), 4) << result.out;
-  EXPECT_TRUE(result.has("training  step 8 of 8   loss ")) << result.out;
+  const Outcome result = shell("$regard demo --steps 8 2>&1 >/dev/null");
+  EXPECT_EQ(lines(result.out), 4) << result.out;
+  EXPECT_TRUE(has(result, "training  step 8 of 8   loss ")) << result.out;
   EXPECT_EQ(result.out.find('\r'), std::string::npos);
 }
 
 TEST(Demo, ColoursWhenAskedAndNotWhenForbidden) {
-  EXPECT_TRUE(run_in_shell("COLORTERM=truecolor $regard demo --steps 1 --color always 2>/dev/null").has("\033[48;2;"));
-  EXPECT_TRUE(run_in_shell("COLORTERM= $regard demo --steps 1 --color always 2>/dev/null").has("\033[48;5;"));
-  EXPECT_FALSE(run_in_shell("$regard demo --steps 1 --color always --no-color 2>/dev/null").has("\033["));
+  EXPECT_TRUE(has(shell("COLORTERM=truecolor $regard demo --steps 1 --color always 2>/dev/null"), "\033[48;2;"));
+  EXPECT_TRUE(has(shell("COLORTERM= $regard demo --steps 1 --color always 2>/dev/null"), "\033[48;5;"));
+  EXPECT_FALSE(has(shell("$regard demo --steps 1 --color always --no-color 2>/dev/null"), "\033["));
 }
 
 TEST(Demo, LooksAtTheInputThatItIsGiven) {
-  const ShellResult result = run_in_shell("$regard demo --steps 1 --task copy --input k#ta.c 2>/dev/null");
+  const Outcome result = shell("$regard demo --steps 1 --task copy --input k#ta.c 2>/dev/null");
   EXPECT_EQ(result.status, 0);
-  EXPECT_TRUE(result.has("in the same order")) << result.out;
-  EXPECT_TRUE(result.has("  input   k # t a . c\n")) << result.out;
+  EXPECT_TRUE(has(result, "in the same order")) << result.out;
+  EXPECT_TRUE(has(result, "  input   k # t a . c\n")) << result.out;
 }
 
 TEST(Demo, GivesTheSameBitsOnAnyThreadsAndInstructionSet) {
-  const std::string expected = bits_line(run_in_shell("$regard demo --steps 5 --threads 1 2>/dev/null").out);
+  const std::string expected = bits_line(shell("$regard demo --steps 5 --threads 1 2>/dev/null").out);
   ASSERT_GT(expected.size(), 20u);
-  EXPECT_EQ(bits_line(run_in_shell("$regard demo --steps 5 --threads 2 2>/dev/null").out), expected);
-  EXPECT_NE(bits_line(run_in_shell("$regard demo --steps 5 --seed 2 2>/dev/null").out), expected);
-  const ShellResult avx2 = run_in_shell("REGARD_TARGET=avx2 $regard demo --steps 5 --threads 3 2>/dev/null");
+  EXPECT_EQ(bits_line(shell("$regard demo --steps 5 --threads 2 2>/dev/null").out), expected);
+  EXPECT_NE(bits_line(shell("$regard demo --steps 5 --seed 2 2>/dev/null").out), expected);
+  const Outcome avx2 = shell("REGARD_TARGET=avx2 $regard demo --steps 5 --threads 3 2>/dev/null");
   if (avx2.status == 0) {  // else this processor has no AVX2
     EXPECT_EQ(bits_line(avx2.out), expected);
   }
@@ -62,9 +62,9 @@ TEST(Demo, GivesTheSameBitsOnAnyThreadsAndInstructionSet) {
 TEST(Demo, WrongOptionsAreOneLineAndStatus2) {
   for (const char* options : {"--steps 0", "--steps ten", "--task sort", "--color sometimes", "--input K",
                               "--seconds -1", "--seed x", "--sedd 3", "more"}) {
-    const ShellResult result = run_in_shell(std::string("$regard demo ") + options + " 2>&1 >/dev/null");
+    const Outcome result = shell(std::string("$regard demo ") + options + " 2>&1 >/dev/null");
     EXPECT_EQ(result.status, 2) << options;
-    EXPECT_EQ(result.lines(), 1) << result.out;
+    EXPECT_EQ(lines(result.out), 1) << result.out;
     EXPECT_TRUE(result.out.starts_with("regard: ")) << result.out;
   }
 }

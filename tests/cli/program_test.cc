@@ -5,34 +5,18 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include <algorithm>
 #include <array>
 #include <string>
 #include <string_view>
 
+#include "cli/shell.h"
+
 namespace {
 
-struct Outcome {
-  int status = -1;  // as a shell would see it: 128 + n if ended by signal n
-  std::string out;  // what it wrote to both streams
-};
-
-Outcome shell(const std::string& command) {
-  Outcome outcome;
-  const std::string line = "regard=" REGARD_BINARY_DIR "/regard; " + command;
-  FILE* pipe = popen(line.c_str(), "r");
-  if (pipe == nullptr) return outcome;
-  std::array<char, 4096> buffer;
-  for (std::size_t got; (got = fread(buffer.data(), 1, buffer.size(), pipe)) > 0;)
-    outcome.out.append(buffer.data(), got);
-  const int status = pclose(pipe);
-  outcome.status = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
-  return outcome;
-}
-
-long lines(std::string_view text) { return std::count(text.begin(), text.end(), '\n'); }
-
-bool has(const Outcome& outcome, std::string_view part) { return outcome.out.find(part) != std::string::npos; }
+using regard::has;
+using regard::lines;
+using regard::Outcome;
+using regard::shell;
 
 TEST(Program, VersionIsOneLine) {
   const Outcome outcome = shell("$regard --version");

@@ -1,8 +1,9 @@
-// Runs a line of shell in which $regard is the program that was built.
+// Runs the program in a shell, as its users do; $regard is the program.
 #pragma once
 
 #include <sys/wait.h>
 
+#include <algorithm>
 #include <array>
 #include <cstdio>
 #include <string>
@@ -10,29 +11,26 @@
 
 namespace regard {
 
-struct ShellResult {
+struct Outcome {
   int status = -1;  // as a shell would see it: 128 + n if ended by signal n
-  std::string out;  // what it wrote to standard output; add 2>&1 for both
-
-  bool has(std::string_view part) const { return out.find(part) != std::string::npos; }
-  long lines() const {
-    long count = 0;
-    for (const char letter : out) count += letter == '\n' ? 1 : 0;
-    return count;
-  }
+  std::string out;  // what it wrote to both streams
 };
 
-inline ShellResult run_in_shell(const std::string& command) {
-  ShellResult result;
+inline Outcome shell(const std::string& command) {
+  Outcome outcome;
   const std::string line = "regard=" REGARD_BINARY_DIR "/regard; " + command;
   FILE* pipe = popen(line.c_str(), "r");
-  if (pipe == nullptr) return result;
+  if (pipe == nullptr) return outcome;
   std::array<char, 4096> buffer;
   for (std::size_t got; (got = fread(buffer.data(), 1, buffer.size(), pipe)) > 0;)
-    result.out.append(buffer.data(), got);
+    outcome.out.append(buffer.data(), got);
   const int status = pclose(pipe);
-  result.status = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
-  return result;
+  outcome.status = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+  return outcome;
 }
+
+inline long lines(std::string_view text) { return std::count(text.begin(), text.end(), '\n'); }
+
+inline bool has(const Outcome& outcome, std::string_view part) { return outcome.out.find(part) != std::string::npos; }
 
 }  // namespace regard

@@ -1,21 +1,15 @@
 // Arithmetic with broadcasting. An operand that was spread gets the sum of the gradients of all its copies.
 #include "autograd/by_type.h"
+#include "autograd/kernel_calls.h"
 #include "autograd/ops.h"
-#include "kernels/elementwise.h"
 
 namespace regard {
 namespace {
 
 template <class T>
 void compute(Binary kind, const Tensor& a, const Tensor& b, const Tensor& y) {
-  binary(kind, y.shape(), spread<T>(a, y.shape()), spread<T>(b, y.shape()), y.data<T>());
-}
-
-// to (= or +=) the gradient summed over the dimensions in which the operand was spread.
-template <class T>
-void give(const Tensor& gradient, const Target& to) {
-  reduce_to_shape(gradient.shape(), static_cast<const T*>(gradient.data<T>()), to.gradient.shape(),
-                  to.gradient.data<T>(), to.add);
+  const Extents a_strides = Extents::strides(a, y.shape()), b_strides = Extents::strides(b, y.shape());
+  binary(kind, Extents(y.shape()), Operand<T>{a.data<T>(), a_strides}, Operand<T>{b.data<T>(), b_strides}, y.data<T>());
 }
 
 Var arithmetic(Op op, Binary kind, Var a, Var b) {
@@ -38,27 +32,27 @@ Var arithmetic(Op op, Binary kind, Var a, Var b) {
       };
       switch (kind) {
         case Binary::kAdd:
-          if (const Target to = tape.target(a)) give<T>(dy, to);
-          if (const Target to = tape.target(b)) give<T>(dy, to);
+          if (const Target to = tape.target(a)) sum_to<T>(dy, to);
+          if (const Target to = tape.target(b)) sum_to<T>(dy, to);
           break;
         case Binary::kSubtract:
-          if (const Target to = tape.target(a)) give<T>(dy, to);
+          if (const Target to = tape.target(a)) sum_to<T>(dy, to);
           if (b.needs_gradient()) {
             const Tensor minus = tape.make(dy.shape(), dy.dtype());
-            scale(T{-1}, dy.data<T>(), minus.data<T>(), static_cast<std::size_t>(dy.size()));
-            give<T>(minus, tape.target(b));
+            unary(Unary::kNegate, dy.data<T>(), minus.data<T>(), static_cast<std::size_t>(dy.size()));
+            sum_to<T>(minus, tape.target(b));
           }
           break;
         case Binary::kMultiply:
-          if (a.needs_gradient()) give<T>(times(b.value()), tape.target(a));
-          if (b.needs_gradient()) give<T>(times(a.value()), tape.target(b));
+          if (a.needs_gradient()) sum_to<T>(times(b.value()), tape.target(a));
+          if (b.needs_gradient()) sum_to<T>(times(a.value()), tape.target(b));
           break;
         case Binary::kDivide:  // y = a/b: da = dy/b, db = −dy·y/b
-          if (a.needs_gradient()) give<T>(over(dy, b.value()), tape.target(a));
+          if (a.needs_gradient()) sum_to<T>(over(dy, b.value()), tape.target(a));
           if (b.needs_gradient()) {
             const Tensor minus = over(times(y), b.value());
-            scale(T{-1}, minus.data<T>(), minus.data<T>(), static_cast<std::size_t>(dy.size()));
-            give<T>(minus, tape.target(b));
+            unary(Unary::kNegate, minus.data<T>(), minus.data<T>(), static_cast<std::size_t>(dy.size()));
+            sum_to<T>(minus, tape.target(b));
           }
           break;
       }

@@ -1,8 +1,8 @@
 // One step of a gated recurrent unit: the product of the state, then the gates (kernels/gru.h).
 #include "autograd/by_type.h"
+#include "autograd/kernel_calls.h"
 #include "autograd/ops.h"
 #include "autograd/weight_product.h"
-#include "kernels/elementwise.h"
 #include "kernels/gemm.h"
 #include "kernels/gru.h"
 
@@ -78,10 +78,7 @@ Var gru_cell(Var input, Var state, Var recurrent, Var bias, std::int64_t active)
         gemm(h.transposed(), up, matrix(d_recurrent.gradient.data<T>(), w, 3 * w),
              EpilogueOf<T>{.accumulate = d_recurrent.add});
       }
-      if (const Target d_bias = tape.target(bias)) {
-        reduce_to_shape(d_products.shape(), static_cast<const T*>(d_products.data<T>()), bias.shape(),
-                        d_bias.gradient.data<T>(), d_bias.add);
-      }
+      if (const Target d_bias = tape.target(bias)) sum_to<T>(d_products, d_bias);
     });
   });
 }

@@ -5,10 +5,10 @@
 #include <cstring>
 
 #include "autograd/by_type.h"
+#include "autograd/kernel_calls.h"
 #include "autograd/ops.h"
 #include "autograd/weight_product.h"
 #include "kernels/cross_entropy.h"
-#include "kernels/elementwise.h"
 #include "kernels/gemm.h"
 
 namespace regard {
@@ -77,7 +77,7 @@ CrossEntropy linear_cross_entropy(Var x, Var weight, Var bias, const Tensor& tar
     for (std::int64_t i = 0; i < count; ++i) {
       terms.data<T>()[i] = weigh[i] == 0 ? T{0} : -weigh[i] * log_p.data<T>()[i];
     }
-    *loss.data<T>() = sum(static_cast<const T*>(terms.data<T>()), static_cast<std::size_t>(count));
+    sum_to<T>(terms, {loss, false});
   });
 
   const Var result = tape.record(Op::linear_cross_entropy, loss, {x, weight, bias}, [=, &tape](const Tensor& dy) {
@@ -107,8 +107,7 @@ CrossEntropy linear_cross_entropy(Var x, Var weight, Var bias, const Tensor& tar
           add_weight = true;
         }
         if (d_bias) {
-          reduce_to_shape(Shape{size, vocabulary}, static_cast<const T*>(logits.data<T>()), Shape{vocabulary},
-                          d_bias.gradient.data<T>(), add_bias);
+          sum_to<T>(logits.slice(0, 0, size), {d_bias.gradient, add_bias});
           add_bias = true;
         }
       }

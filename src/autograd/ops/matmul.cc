@@ -1,8 +1,8 @@
 // y = a·b + bias:   da = dy·bᵀ   db = aᵀ·dy   dbias = Σ_rows dy
 #include "autograd/by_type.h"
+#include "autograd/kernel_calls.h"
 #include "autograd/ops.h"
 #include "autograd/weight_product.h"
-#include "kernels/elementwise.h"
 #include "kernels/gemm.h"
 
 namespace regard {
@@ -101,10 +101,7 @@ Var matmul(Var a, Var b, const MatmulOptions& options) {
           multiply_all(s.count, left.transposed(), up, db.gradient.data<T>(), epilogue);
         }
       }
-      if (const Target dbias = tape.target(bias)) {
-        reduce_to_shape(dy.shape(), static_cast<const T*>(dy.data<T>()), bias.shape(), dbias.gradient.data<T>(),
-                        dbias.add);
-      }
+      if (const Target dbias = tape.target(bias)) sum_to<T>(dy, dbias);
     });
   });
 }

@@ -1,8 +1,8 @@
 // Sums and means. Backward: every element gets the gradient of the sum it went into.
 #include "autograd/by_type.h"
+#include "autograd/kernel_calls.h"
 #include "autograd/ops.h"
 #include "kernels/copy.h"
-#include "kernels/elementwise.h"
 
 namespace regard {
 namespace {
@@ -13,13 +13,13 @@ Var reduce(Op op, Var x, const Shape& kept, const Shape& out, double factor) {
   Tape& tape = x.tape();
   const Tensor y = tape.make(out, x.dtype());
   by_type(y.dtype(), [&]<class T>() {
-    reduce_to_shape(x.shape(), static_cast<const T*>(x.value().data<T>()), kept, y.data<T>(), false);
-    if (factor != 1) scale(static_cast<T>(factor), y.data<T>(), y.data<T>(), static_cast<std::size_t>(y.size()));
+    sum_to<T>(x.value(), {y.reshape(kept), false});
+    if (factor != 1) scale(y.data<T>(), static_cast<T>(factor), y.data<T>(), static_cast<std::size_t>(y.size()));
   });
   return tape.record(op, y, {x}, [=, &tape](const Tensor& dy) {
     by_type(dy.dtype(), [&]<class T>() {
       const Tensor scaled = tape.make(kept, dy.dtype());
-      scale(static_cast<T>(factor), dy.data<T>(), scaled.data<T>(), static_cast<std::size_t>(dy.size()));
+      scale(dy.data<T>(), static_cast<T>(factor), scaled.data<T>(), static_cast<std::size_t>(dy.size()));
       const Target dx = tape.target(x);
       std::int64_t strides[kMaxRank] = {}, from[kMaxRank] = {};
       const Tensor spread = scaled.expand(x.shape());

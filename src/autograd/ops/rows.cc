@@ -1,4 +1,6 @@
 // Operations over the last dimension: softmax, log-softmax, norms.
+#include <cstring>
+
 #include "autograd/by_type.h"
 #include "autograd/ops.h"
 #include "kernels/norm.h"
@@ -15,6 +17,25 @@ RowsOf<T> rows_of(const Tensor& x) {
 template <class T>
 RowsOf<const T> read_rows(const Tensor& x) {
   return rows_of<T>(x);
+}
+
+// Where the backward pass of a norm writes. Weight and bias are added to or overwritten together, so if only one of
+// them holds something already, the other is set to zeros first.
+template <class T>
+NormGradients<T> norm_gradients(Tape& tape, Var x, Var weight, Var bias) {
+  NormGradients<T> to;
+  if (const Target dx = tape.target(x)) {
+    to.dx = rows_of<T>(dx.gradient);
+    to.add_dx = dx.add;
+  }
+  const Target dw = tape.target(weight), db = tape.target(bias);
+  to.add_parameters = dw.add || db.add;
+  for (const Target& each : {dw, db}) {
+    if (each && !each.add && to.add_parameters) std::memset(each.gradient.raw(), 0, each.gradient.bytes());
+  }
+  if (dw) to.dweight = dw.gradient.data<T>();
+  if (db) to.dbias = db.gradient.data<T>();
+  return to;
 }
 
 void check_weight(Op op, Var x, Var weight, const char* what) {
@@ -65,16 +86,8 @@ Var layer_norm(Var x, Var weight, Var bias, float epsilon) {
   });
   return tape.record(Op::layer_norm, y, {x, weight, bias}, [=, &tape](const Tensor& dy) {
     by_type(dy.dtype(), [&]<class T>() {
-      if (const Target dx = tape.target(x)) {
-        layer_norm_backward(read_rows<T>(x.value()), weight.value().data<T>(), means.data<T>(), scales.data<T>(),
-                            read_rows<T>(dy), rows_of<T>(dx.gradient), dx.add);
-      }
-      const Target dw = tape.target(weight), db = tape.target(bias);
-      if (dw || db) {
-        layer_norm_backward_weights(read_rows<T>(x.value()), means.data<T>(), scales.data<T>(), read_rows<T>(dy),
-                                    dw ? dw.gradient.data<T>() : nullptr, dw.add, db ? db.gradient.data<T>() : nullptr,
-                                    db.add);
-      }
+      layer_norm_backward(read_rows<T>(x.value()), weight.value().data<T>(), means.data<T>(), scales.data<T>(),
+                          read_rows<T>(dy), norm_gradients<T>(tape, x, weight, bias));
     });
   });
 }
@@ -90,14 +103,8 @@ Var rms_norm(Var x, Var weight, float epsilon) {
   });
   return tape.record(Op::rms_norm, y, {x, weight}, [=, &tape](const Tensor& dy) {
     by_type(dy.dtype(), [&]<class T>() {
-      if (const Target dx = tape.target(x)) {
-        rms_norm_backward(read_rows<T>(x.value()), weight.value().data<T>(), scales.data<T>(), read_rows<T>(dy),
-                          rows_of<T>(dx.gradient), dx.add);
-      }
-      if (const Target dw = tape.target(weight)) {
-        rms_norm_backward_weights(read_rows<T>(x.value()), scales.data<T>(), read_rows<T>(dy), dw.gradient.data<T>(),
-                                  dw.add);
-      }
+      rms_norm_backward(read_rows<T>(x.value()), weight.value().data<T>(), scales.data<T>(), read_rows<T>(dy),
+                        norm_gradients<T>(tape, x, weight, {}));
     });
   });
 }
