@@ -48,7 +48,7 @@ double clip_global_norm(const Parameters& parameters, Gradients& gradients, doub
   for (const Parameter& parameter : parameters) {
     if (parameter.frozen) continue;
     with_elements(gradients.of(parameter), [&]<class T>(T* elements, std::size_t count) {
-      scale(static_cast<T>(factor), static_cast<const T*>(elements), elements, count);
+      scale(elements, static_cast<T>(factor), elements, count);
     });
   }
   return norm;
