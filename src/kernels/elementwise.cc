@@ -2,10 +2,9 @@
 
 #include <atomic>
 #include <cassert>
-#include <memory>
-#include <vector>
 
 #include "kernels/chunks.h"
+#include "kernels/scratch.h"
 
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "kernels/elementwise.cc"
@@ -195,7 +194,12 @@ HWY_EXPORT(Scale);
 HWY_EXPORT(AddScaled);
 HWY_EXPORT(AllFinite);
 
-std::unique_ptr<float[]> scratch(std::size_t n) { return std::make_unique_for_overwrite<float[]>(n); }
+// Buffers of this file, one a use: they are in use at the same time.
+enum Use { kRowSums, kEvenColumnSums, kOddColumnSums, kNorm, kFirst, kSecond };
+float* scratch(Use use, std::size_t n) {
+  static thread_local Scratch all[kSecond + 1];
+  return all[use].reserve(n);
+}
 
 // One dimension of a result, with the strides of both operands.
 struct Dimension {
@@ -203,9 +207,9 @@ struct Dimension {
 };
 
 // The same loops in as few dimensions as possible; the last one first.
-std::vector<Dimension> collapse(std::span<const std::size_t> shape, std::span<const std::size_t> a,
-                                std::span<const std::size_t> b) {
-  std::vector<Dimension> out;
+ShortList<Dimension> collapse(std::span<const std::size_t> shape, std::span<const std::size_t> a,
+                              std::span<const std::size_t> b) {
+  ShortList<Dimension> out;
   for (std::size_t d = shape.size(); d-- > 0;) {
     if (shape[d] == 1) continue;
     if (!out.empty() && a[d] == out.back().a * out.back().size && b[d] == out.back().b * out.back().size) {
@@ -229,7 +233,7 @@ void sum_rows(const float* x, std::size_t rows, std::size_t width, float* y, boo
     return;
   }
   const std::size_t blocks = (width + kSumBlock - 1) / kSumBlock;
-  const auto sums = scratch(rows * blocks);
+  float* sums = scratch(kRowSums, rows * blocks);
   for_each_item(rows * blocks, rows * width, [&](std::size_t item) {
     const std::size_t row = item / blocks, begin = item % blocks * kSumBlock;
     sums[item] = HWY_DYNAMIC_DISPATCH(SumRow)(x + row * width + begin, std::min(kSumBlock, width - begin));
@@ -242,20 +246,21 @@ void sum_rows(const float* x, std::size_t rows, std::size_t width, float* y, boo
 }
 
 // y[i, j] (= or +=) Σ_r x[i, r, j], in blocks of rows whose sums are added in their order
-void sum_columns(const float* x, std::size_t outer, std::size_t rows, std::size_t width, float* y, bool add) {
+void sum_columns(const float* x, std::size_t outer, std::size_t rows, std::size_t width, float* y, bool add,
+                 int depth = 0) {
   if (rows > kRowBlock) {
     const std::size_t blocks = (rows + kRowBlock - 1) / kRowBlock;
     const std::size_t pieces = (width + kColumnBlock - 1) / kColumnBlock;
-    const auto sums = scratch(outer * blocks * width);
+    float* sums = scratch(depth % 2 == 0 ? kEvenColumnSums : kOddColumnSums, outer * blocks * width);
     for_each_item(outer * blocks * pieces, outer * rows * width, [&](std::size_t item) {
       const std::size_t column = item % pieces * kColumnBlock, block = item / pieces % blocks,
                         i = item / pieces / blocks;
       const std::size_t row = block * kRowBlock;
       HWY_DYNAMIC_DISPATCH(SumRows)
       (x + (i * rows + row) * width + column, std::min(kRowBlock, rows - row), width,
-       std::min(kColumnBlock, width - column), sums.get() + (i * blocks + block) * width + column, false);
+       std::min(kColumnBlock, width - column), sums + (i * blocks + block) * width + column, false);
     });
-    return sum_columns(sums.get(), outer, blocks, width, y, add);
+    return sum_columns(sums, outer, blocks, width, y, add, depth + 1);
   }
   const std::size_t pieces = (width + kColumnBlock - 1) / kColumnBlock;
   for_each_item(outer * pieces, outer * rows * width, [&](std::size_t item) {
@@ -282,7 +287,7 @@ void unary_backward(Unary op, const float* x, const float* y, const float* dy, f
 
 void binary(Binary op, std::span<const std::size_t> shape, Operand<float> a, Operand<float> b, float* out) {
   assert(shape.size() <= kMaxRank && a.strides.size() == shape.size() && b.strides.size() == shape.size());
-  const std::vector<Dimension> loops = collapse(shape, a.strides, b.strides);
+  const ShortList<Dimension> loops = collapse(shape, a.strides, b.strides);
   std::size_t elements = 1;
   for (const Dimension& loop : loops) elements *= loop.size;
   if (elements == 0) return;
@@ -320,7 +325,7 @@ void sum_dimensions(std::span<const std::size_t> shape, unsigned summed, const f
     std::size_t size;
     bool sum;
   };
-  std::vector<Run> runs;
+  ShortList<Run> runs;
   std::size_t elements = 1, outputs = 1, sums = 0;
   for (std::size_t d = 0; d < shape.size(); ++d) {
     const bool sum = (summed >> d & 1) != 0;
@@ -347,31 +352,26 @@ void sum_dimensions(std::span<const std::size_t> shape, unsigned summed, const f
     return;
   }
   // The summed run nearest to the end goes first; what is left is smaller and dense.
-  std::unique_ptr<float[]> before, after;
   for (; sums > 0; --sums) {
     const bool rows = runs.back().sum;
     const std::size_t count = runs[runs.size() - (rows ? 1 : 2)].size;
     const std::size_t left = elements / count;
     float* to = y;
-    if (sums > 1) {
-      after = scratch(left);
-      to = after.get();
-    }
+    if (sums > 1) to = scratch(sums % 2 == 0 ? kFirst : kSecond, left);
     if (rows) {
       sum_rows(x, left, count, to, add && sums == 1);
       runs.pop_back();
     } else {
       const std::size_t width = runs.back().size;
       sum_columns(x, left / width, count, width, to, add && sums == 1);
-      runs.erase(runs.end() - 2);
+      runs.erase(runs.size() - 2);
       if (runs.size() > 1) {  // two kept runs have become neighbours
         runs.pop_back();
         runs.back().size *= width;
       }
     }
     elements = left;
-    before = std::move(after);
-    x = before.get();
+    x = to;
   }
 }
 
@@ -393,7 +393,7 @@ void add_scaled(const float* x, float factor, float* y, std::size_t n) {
 
 double squared_norm(const float* x, std::size_t n) {
   const std::size_t blocks = (n + kSumBlock - 1) / kSumBlock;
-  const auto sums = scratch(blocks);
+  float* sums = scratch(kNorm, blocks);
   for_each_item(blocks, n, [&](std::size_t block) {
     const std::size_t begin = block * kSumBlock;
     sums[block] = HWY_DYNAMIC_DISPATCH(SumSquares)(x + begin, std::min(kSumBlock, n - begin));

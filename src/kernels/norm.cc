@@ -1,9 +1,10 @@
 #include "kernels/norm.h"
 
-#include <memory>
+#include <algorithm>
 
 #include "kernels/chunks.h"
 #include "kernels/elementwise.h"
+#include "kernels/scratch.h"
 
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "kernels/norm.cc"
@@ -113,24 +114,23 @@ constexpr std::size_t kRowBlock = 16;  // rows whose dweight and dbias are added
 void norm_backward(Rows x, const float* weight, const float* mean, const float* inverse, Rows dy,
                    const NormGradients<float>& to) {
   const std::size_t width = x.width, blocks = (x.count + kRowBlock - 1) / kRowBlock;
-  const auto dweight = std::make_unique_for_overwrite<float[]>(blocks * width);
-  const auto dbias = std::make_unique_for_overwrite<float[]>(blocks * width);
-  std::unique_ptr<float[]> ones;
+  static thread_local Scratch weight_sums, bias_sums, ones;
+  float* dweight = weight_sums.reserve(blocks * width);
+  float* dbias = bias_sums.reserve(blocks * width);
   if (weight == nullptr) {
-    ones = std::make_unique_for_overwrite<float[]>(width);
-    std::fill_n(ones.get(), width, 1.0f);
-    weight = ones.get();
+    std::fill_n(ones.reserve(width), width, 1.0f);
+    weight = ones.reserve(width);
   }
   for_each_item(blocks, x.count * width, [&](std::size_t block) {
     const std::size_t begin = block * kRowBlock, count = std::min(kRowBlock, x.count - begin);
     const Tile dx = to.dx.data == nullptr ? to.dx : some_rows(to.dx, begin, count);
     HWY_DYNAMIC_DISPATCH(NormBackwardRows)
     (some_rows(x, begin, count), weight, mean == nullptr ? mean : mean + begin, inverse + begin,
-     some_rows(dy, begin, count), dx, to.add_dx, dweight.get() + block * width, dbias.get() + block * width);
+     some_rows(dy, begin, count), dx, to.add_dx, dweight + block * width, dbias + block * width);
   });
   const std::size_t shape[] = {blocks, width};
-  if (to.dweight != nullptr) sum_dimensions(shape, 1, dweight.get(), to.dweight, to.add_parameters);
-  if (to.dbias != nullptr) sum_dimensions(shape, 1, dbias.get(), to.dbias, to.add_parameters);
+  if (to.dweight != nullptr) sum_dimensions(shape, 1, dweight, to.dweight, to.add_parameters);
+  if (to.dbias != nullptr) sum_dimensions(shape, 1, dbias, to.dbias, to.add_parameters);
 }
 
 }  // namespace
