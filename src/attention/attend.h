@@ -42,8 +42,8 @@ struct Attended {
 };
 
 // score(q, k) = θᵀ tanh(q + k), Bahdanau et al. 2015: q [batch, queries, hidden] and k [batch, keys, hidden] arrive
-// projected, once a row instead of once a pair; v [batch, keys, width]; theta [hidden]. Item b sees its first lengths[b]
-// keys. A query that sees no key reads zeros.
+// projected, once a row instead of once a pair; v [batch, keys, width]; theta [hidden]. Item b sees its first
+// lengths[b] keys. A query that sees no key reads zeros.
 Attended attend_additive(Var q, Var k, Var v, Var theta, std::span<const std::int32_t> lengths);
 
 }  // namespace regard

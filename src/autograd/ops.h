@@ -74,11 +74,12 @@ Var dropout(Var x, float p, RandomKey key, std::span<const std::uint64_t> ids = 
 Var gru_cell(Var input, Var state, Var recurrent, Var bias, std::int64_t active = -1);
 
 // The loss −Σ_i w_i · log softmax(x_i·weight + bias)[target_i] without ever holding [rows, vocabulary].
-// x [rows, width], weight [width, vocabulary] ([vocabulary, width] if transposed: tied embeddings), bias [vocabulary] or
-// none, targets i32 [rows], token_weights [rows] or none (all 1). Each row's log-probability comes back beside the loss.
+// x [rows, width], weight [width, vocabulary] ([vocabulary, width] if transposed: tied embeddings), bias [vocabulary]
+// or none, targets i32 [rows], token_weights [rows] or none (all 1). Each row's log-probability comes back beside the
+// loss.
 struct CrossEntropy {
-  Var loss;                   // []
-  Tensor log_probabilities;   // [rows], valid until the step ends
+  Var loss;                  // []
+  Tensor log_probabilities;  // [rows], valid until the step ends
 };
 CrossEntropy linear_cross_entropy(Var x, Var weight, Var bias, const Tensor& targets, const Tensor& token_weights = {},
                                   bool transposed = false);

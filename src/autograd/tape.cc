@@ -3,6 +3,9 @@
 #include <algorithm>
 #include <cstring>
 
+#include "autograd/by_type.h"
+#include "kernels/elementwise.h"
+
 namespace regard {
 
 const Tensor& Var::value() const {
@@ -12,9 +15,12 @@ const Tensor& Var::value() const {
 
 bool Var::needs_gradient() const { return tape_ != nullptr && tape_->node(*this).needs; }
 
+bool Var::is_parameter() const { return tape_ != nullptr && tape_->node(*this).parameter != nullptr; }
+
 Tape::Node& Tape::node(Var x) const {
   if (x.tape_ != this || x.step_ != step_) [[unlikely]] {
-    fail(ErrorKind::kInternal, x.tape_ != this ? "a Var of another tape was used" : "a Var was used after its step had ended");
+    fail(ErrorKind::kInternal,
+         x.tape_ != this ? "a Var of another tape was used" : "a Var was used after its step had ended");
   }
   return chunks_[x.index_ / kChunk][x.index_ % kChunk];
 }
@@ -74,7 +80,12 @@ void Tape::pass(Var x, const Tensor& gradient) {
     wanted.borrowed = true;
     return;
   }
-  if (const Target to = target(x)) by_type(gradient.dtype(), [&]<class T>() { add_into(gradient.data<T>(), to.gradient.data<T>(), gradient.size(), to.add); });
+  if (const Target to = target(x)) {
+    by_type(gradient.dtype(), [&]<class T>() {
+      add_into(static_cast<const T*>(gradient.data<T>()), to.gradient.data<T>(),
+               static_cast<std::size_t>(gradient.size()), to.add);
+    });
+  }
 }
 
 PackedMatrix Tape::packed(Var b, bool transposed) {

@@ -6,8 +6,8 @@
 //     tape.reset();                                                // the step is over: its memory is used again
 //
 // An operation is one function: it computes the value and hands the tape a lambda that turns the gradient of its output
-// into gradients of its inputs. All memory of a step comes from the tape's arena; after the first steps nothing is taken
-// from the heap. A tape belongs to one thread at a time; two tapes in two threads may share a model.
+// into gradients of its inputs. All memory of a step comes from the tape's arena; after the first steps nothing is
+// taken from the heap. A tape belongs to one thread at a time; two tapes in two threads may share a model.
 #pragma once
 
 #include <cstdint>
@@ -38,6 +38,7 @@ class Var {
   std::int64_t operator[](int dimension) const { return value()[dimension]; }
   DType dtype() const { return value().dtype(); }
   bool needs_gradient() const;
+  bool is_parameter() const;
   Tape& tape() const { return *tape_; }
   bool defined() const { return tape_ != nullptr; }
 
@@ -58,8 +59,8 @@ struct Target {
 
 class Tape {
  public:
-  Tape() = default;                                                    // forward only: nothing is recorded
-  explicit Tape(Gradients& gradients) : gradients_(&gradients) {}      // parameters get gradients
+  Tape() = default;                                                // forward only: nothing is recorded
+  explicit Tape(Gradients& gradients) : gradients_(&gradients) {}  // parameters get gradients
   ~Tape() { reset(); }
   Tape(const Tape&) = delete;
   Tape& operator=(const Tape&) = delete;
@@ -86,10 +87,10 @@ class Tape {
   // b as the kernels want it; a parameter is packed once for each of its versions.
   PackedMatrix packed(Var b, bool transposed);
 
-  void backward(Var loss);                         // of a single number
-  void backward(Var output, const Tensor& seed);   // seed: the gradient of output
-  const Tensor& gradient(Var x) const;             // after backward; not defined if nothing reached x
-  void reset();                                    // ends the step
+  void backward(Var loss);                        // of a single number
+  void backward(Var output, const Tensor& seed);  // seed: the gradient of output
+  const Tensor& gradient(Var x) const;            // after backward; not defined if nothing reached x
+  void reset();                                   // ends the step
 
   std::size_t nodes() const { return count_; }
 
