@@ -63,9 +63,9 @@ Target Tape::target(Var x) {
     Gradients::Slot& slot = gradients_->slots_[wanted.parameter->index];
     return {slot.gradient, !std::exchange(slot.fresh, false)};
   }
-  if (wanted.reached && wanted.borrowed) {
+  if (wanted.borrowed) {  // perhaps by an earlier pass: then there is nothing to copy, but the memory is still not ours
     const Tensor lender = std::exchange(wanted.gradient, make(wanted.value.shape(), wanted.value.dtype()));
-    wanted.gradient.copy_from(lender);
+    if (wanted.reached) wanted.gradient.copy_from(lender);
     wanted.borrowed = false;
   }
   if (!wanted.gradient.defined()) wanted.gradient = make(wanted.value.shape(), wanted.value.dtype());
@@ -130,7 +130,13 @@ void Tape::backward(Var output, const Tensor& seed) {
         ", expected ", top.value);
   for (std::size_t i = 0; i <= output.index_; ++i) {  // what an earlier pass left between inputs and output
     Node& old = chunks_[i / kChunk][i % kChunk];
-    if (old.back != nullptr) old.reached = false;
+    if (old.back != nullptr) {
+      old.reached = false;
+    } else if (old.reached && old.borrowed) {  // an input keeps what it has; its lender is about to be written again
+      const Tensor lender = std::exchange(old.gradient, make(old.value.shape(), old.value.dtype()));
+      old.gradient.copy_from(lender);
+      old.borrowed = false;
+    }
   }
   pass(output, seed);
   for (std::size_t i = output.index_ + 1; i-- > 0;) {
