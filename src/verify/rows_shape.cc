@@ -194,8 +194,8 @@ Row row<Op::embedding>() {
     return Tensor::of<std::int32_t>({static_cast<std::int64_t>(values.size())}, values);
   };
   made.bad = {
-      {"an id past the end", [=](Tape& t) { embedding(blank(t, {5, 3}), ids({0, 5})); }, {"embedding", "5"}},
-      {"an id below zero", [=](Tape& t) { embedding(blank(t, {5, 3}), ids({-1})); }, {"embedding", "-1", "5"}},
+      {"an id past the end", [=](Tape& t) { embedding(blank(t, {5, 3}), ids({0, 5})); }, {"embedding", "5", "0 to 4"}},
+      {"an id below zero", [=](Tape& t) { embedding(blank(t, {5, 3}), ids({-1})); }, {"embedding", "-1", "0 to 4"}},
       {"ids of another type",
        [](Tape& t) { embedding(blank(t, {5, 3}), Tensor::zeros({2})); },
        {"embedding", "f32", "i32"}},

@@ -60,24 +60,17 @@ class ScalarTape {
     gradients_.assign(steps_.size(), 0.0);
     terms_.assign(steps_.size(), 0.0);
     for (std::size_t i = 0; i < outputs.size(); ++i) {
-      if (outputs[i].place < 0) continue;
-      double& gradient = gradients_[static_cast<std::size_t>(outputs[i].place)];
-      double& terms = terms_[static_cast<std::size_t>(outputs[i].place)];
-      if (gradient != 0) terms = std::max(terms, std::abs(gradient)) + std::abs(seeds[i]);  // one number, read twice
-      gradient += seeds[i];
+      if (outputs[i].place >= 0) arrive(static_cast<std::size_t>(outputs[i].place), seeds[i], 0);
     }
     for (std::size_t i = steps_.size(); i-- > 0;) {
-      const double gradient = gradients_[i];
-      if (gradient == 0 && terms_[i] == 0) continue;
+      const double gradient = gradients_[i], terms = terms_[i];
+      if (gradient == 0 && terms == 0) continue;
       for (const Edge& edge : steps_[i].edges) {
         if (edge.from < 0) continue;
-        const auto to = static_cast<std::size_t>(edge.from);
         const double part = gradient * edge.slope;
-        gradients_[to] += part;
-        // Passing a gradient on unchanged is no arithmetic.
-        terms_[to] += std::abs(edge.slope) == 1 && edge.terms == 0
-                          ? std::max(std::abs(gradient), terms_[i])
-                          : std::abs(edge.slope) * terms_[i] + std::abs(gradient) * edge.terms + std::abs(part);
+        const bool passed_on = std::abs(edge.slope) == 1 && edge.terms == 0;  // no arithmetic
+        arrive(static_cast<std::size_t>(edge.from), part,
+               passed_on ? terms : std::abs(edge.slope) * terms + std::abs(gradient) * edge.terms + std::abs(part));
       }
     }
   }
@@ -87,6 +80,13 @@ class ScalarTape {
   }
 
  private:
+  void arrive(std::size_t to, double part, double terms) {
+    double &gradient = gradients_[to], &so_far = terms_[to];
+    const bool first = gradient == 0 && so_far == 0;
+    so_far = first ? terms : std::max(so_far, std::abs(gradient)) + std::max(terms, std::abs(part));
+    gradient += part;
+  }
+
   struct Step {
     Edge edges[2];
   };

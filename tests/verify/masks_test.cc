@@ -75,7 +75,7 @@ class Masks : public testing::TestWithParam<std::string> {
  private:
   TargetScope scope_;
 };
-INSTANTIATE_TEST_SUITE_P(All, Masks, testing::ValuesIn(targets()), [](const auto& info) { return info.param; });
+INSTANTIATE_TEST_SUITE_P(All, Masks, testing::ValuesIn(targets()), [](const auto& each) { return each.param; });
 
 TEST_P(Masks, WhatStandsInHiddenKeysAndValuesDoesNotMatter) {
   const Attention clean = attention(18, {18, 5, 0, 17});
