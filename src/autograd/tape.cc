@@ -63,9 +63,9 @@ Target Tape::target(Var x) {
     Gradients::Slot& slot = gradients_->slots_[wanted.parameter->index];
     return {slot.gradient, !std::exchange(slot.fresh, false)};
   }
-  if (wanted.borrowed) {  // perhaps by an earlier pass: then there is nothing to copy, but the memory is still not ours
+  if (wanted.reached && wanted.borrowed) {
     const Tensor lender = std::exchange(wanted.gradient, make(wanted.value.shape(), wanted.value.dtype()));
-    if (wanted.reached) wanted.gradient.copy_from(lender);
+    wanted.gradient.copy_from(lender);
     wanted.borrowed = false;
   }
   if (!wanted.gradient.defined()) wanted.gradient = make(wanted.value.shape(), wanted.value.dtype());
@@ -132,6 +132,7 @@ void Tape::backward(Var output, const Tensor& seed) {
     Node& old = chunks_[i / kChunk][i % kChunk];
     if (old.back != nullptr) {
       old.reached = false;
+      if (std::exchange(old.borrowed, false)) old.gradient = Tensor();
     } else if (old.reached && old.borrowed) {  // an input keeps what it has; its lender is about to be written again
       const Tensor lender = std::exchange(old.gradient, make(old.value.shape(), old.value.dtype()));
       old.gradient.copy_from(lender);
