@@ -50,8 +50,8 @@ int verify_operations(const Options& options, const Context& context) {
   }
   if (!options.op.empty()) verify::row_of(options.op);  // throws if there is none
   std::size_t cases = 0, operations = 0, failed = 0;
-  fmt::print("{}  {}  cases  forward  backward  result   (of the bound 2e-6·(1 + Σ|terms|), on {})\n", padded("operation", 20),
-             padded("formula", 52), list);
+  fmt::print("{}  {}  cases  forward  backward  result   (of the bound 2e-6·(1 + Σ|terms|), on {})\n",
+             padded("operation", 20), padded("formula", 52), list);
   for (const verify::Row& row : verify::table()) {
     if (!options.op.empty() && options.op != name_of(row.op)) continue;
     stop_if_asked(context);

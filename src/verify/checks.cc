@@ -70,8 +70,8 @@ Worst compare_numbers(const Result& got, const Exact& expected, const Exact& ter
   forward.add("output", numbers(got.output), expected.output, terms.output_terms, 1, bound);
   for (std::size_t i = 0; i < got.gradients.size(); ++i) {
     if (!got.gradients[i].defined()) continue;
-    backward.add(text("gradient ", i), numbers(got.gradients[i]), expected.gradients[i], terms.gradient_terms[i], passes,
-                 bound);
+    backward.add(text("gradient ", i), numbers(got.gradients[i]), expected.gradients[i], terms.gradient_terms[i],
+                 passes, bound);
   }
   return {forward.worst, backward.worst, forward.worst >= backward.worst ? forward.where : backward.where};
 }
@@ -198,7 +198,8 @@ GradientReport check_gradient(const Case& each, const Data& data) {
     const Var output = each.build(tape, vars, all_items(each));
     const double* y = output.value().data<double>();
     long double sum = 0;
-    for (std::size_t i = 0; i < seed.size(); ++i) sum += static_cast<long double>(seed[i]) * static_cast<long double>(y[i]);
+    for (std::size_t i = 0; i < seed.size(); ++i)
+      sum += static_cast<long double>(seed[i]) * static_cast<long double>(y[i]);
     tape.reset();
     return sum;
   };

@@ -14,10 +14,10 @@
 namespace regard::verify {
 
 // The gates.
-inline constexpr double kKernelBound = 2e-6;     // f32 against f64: |Δ| ≤ this · (1 + Σ|terms|), forward and backward
-inline constexpr double kReferenceBound = 1e-14;  // f64 against the scalar formula, likewise
-inline constexpr double kGradientBound = 1e-7;   // gradient against finite differences: |Δ| ≤ this · max(1, |g|)
-inline constexpr double kStep = 5e-4;            // of the finite differences
+inline constexpr double kKernelBound = 2e-6;  // f32 against f64: |Δ| ≤ this · (1 + Σ|terms|), forward and backward
+inline constexpr double kReferenceBound = 1e-14;    // f64 against the scalar formula, likewise
+inline constexpr double kGradientBound = 1e-7;      // gradient against finite differences: |Δ| ≤ this · max(1, |g|)
+inline constexpr double kStep = 5e-4;               // of the finite differences
 inline constexpr std::int64_t kFullJacobian = 200;  // below so many inputs each is moved by itself, else 3 directions
 
 // Inputs in f32, as drawn, and the gradient that the output is given.

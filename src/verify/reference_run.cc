@@ -107,9 +107,9 @@ struct Batch {
     for (std::int64_t row = 0; row < count(); ++row) {
       const std::vector<std::int32_t>& sentence = rows[static_cast<std::size_t>(row)].*side;
       for (std::int64_t i = 0; i < length; ++i) {
-        result.data<std::int32_t>()[row * length + i] =
-            i < static_cast<std::int64_t>(sentence.size()) ? sentence[static_cast<std::size_t>(i)]
-                                                           : static_cast<std::int32_t>((row * 7 + i) % kVocabulary);
+        result.data<std::int32_t>()[row * length + i] = i < static_cast<std::int64_t>(sentence.size())
+                                                            ? sentence[static_cast<std::size_t>(i)]
+                                                            : static_cast<std::int32_t>((row * 7 + i) % kVocabulary);
       }
     }
     return result;
@@ -155,7 +155,8 @@ Pass forward(Tape& tape, const Model& model, const Batch& batch, std::uint64_t s
     const Attended attended = attend_additive(query, keys, memory, theta, batch.lengths);
     if (word == 0) pass.first = attended.trace;
     const Var read = concat({attended.context, slice(words_in, 1, word, word + 1)}, -1);
-    const Var input = matmul(reshape(read, {count, kHidden + kEmbedding}), use(model.read), {.bias = use(model.read_bias)});
+    const Var input =
+        matmul(reshape(read, {count, kHidden + kEmbedding}), use(model.read), {.bias = use(model.read_bias)});
     state = gru_cell(input, state, decode, decode_bias);
     decoded.push_back(reshape(state, {count, 1, kHidden}));
   }

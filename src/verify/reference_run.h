@@ -1,9 +1,10 @@
 // A small translator that is trained for a few steps on made-up data: embedding, dropout, a recurrent encoder over
-// ragged sequences, additive attention, a recurrent decoder, norms, activations and the loss. Its bits are the reference
-// that targets, thread counts, batch neighbours, padding and compilers are compared by.
+// ragged sequences, additive attention, a recurrent decoder, norms, activations and the loss. Its bits are the
+// reference that targets, thread counts, batch neighbours, padding and compilers are compared by.
 //
 //     reference_hash()                                         // "5f0c…": of a whole training run
-//     run_examples({4, 1, 7}, 3)                               // what examples 4, 1 and 7 get, three columns of padding
+//     run_examples({4, 1, 7}, 3)                               // what examples 4, 1 and 7 get, three columns of
+//     padding
 #pragma once
 
 #include <cstdint>

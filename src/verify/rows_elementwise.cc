@@ -65,10 +65,14 @@ Row arithmetic_row(Op op, const char* words, Two call, TwoNumbers formula, doubl
   made.large.push_back(arithmetic(op, call, formula, {301, 1}, {301, 517}, low, high));
   made.bad = {
       {"sizes differ",
-       [call](Tape& t) { call(blank(t, {2, 3}), blank(t, {2, 4})); },
+       [call](Tape& t) {
+         call(blank(t, {2, 3}), blank(t, {2, 4}));
+       },
        {name_of(op), "[2, 3]", "[2, 4]", "3 and 4"}},
       {"sizes differ in an outer dimension",
-       [call](Tape& t) { call(blank(t, {2, 3, 5}), blank(t, {4, 1, 5})); },
+       [call](Tape& t) {
+         call(blank(t, {2, 3, 5}), blank(t, {4, 1, 5}));
+       },
        {name_of(op), "[2, 3, 5]", "[4, 1, 5]"}},
       {"0 against 2", [call](Tape& t) { call(blank(t, {0}), blank(t, {2})); }, {name_of(op), "[0]", "[2]"}},
       {"types differ",
@@ -86,8 +90,7 @@ Case function(Op op, One call, OneNumber formula, const Shape& shape, double low
               const std::vector<double>& kinks) {
   Case made;
   made.name = text(name_of(op), ' ', shape);
-  made.inputs = {
-      {.name = "x", .shape = shape, .low = low, .high = high, .kinks = kinks, .batched = shape.rank() > 0}};
+  made.inputs = {{.name = "x", .shape = shape, .low = low, .high = high, .kinks = kinks, .batched = shape.rank() > 0}};
   made.build = [call](Tape&, std::span<const Var> x, Items) { return call(x[0]); };
   made.formula = [formula](std::span<const Numbers> x, Items) {
     std::vector<Scalar> y;
@@ -120,8 +123,9 @@ Case dropping(const Shape& shape, float p, std::vector<std::uint64_t> ids) {
   made.inputs = {{.name = "x", .shape = shape, .batched = !ids.empty()}};
   made.build = [=](Tape&, std::span<const Var> x, Items items) {
     if (ids.empty()) return dropout(x[0], p, key);
-    return dropout(x[0], p, key,
-                   std::span(ids).subspan(static_cast<std::size_t>(items.begin), static_cast<std::size_t>(items.count())));
+    return dropout(
+        x[0], p, key,
+        std::span(ids).subspan(static_cast<std::size_t>(items.begin), static_cast<std::size_t>(items.count())));
   };
   made.formula = [=](std::span<const Numbers> x, Items) {
     std::vector<Scalar> y;
@@ -171,8 +175,8 @@ Row row<Op::sigmoid>() {
 }
 template <>
 Row row<Op::relu>() {
-  return function_row(
-      Op::relu, "y = max(x, 0)", regard::relu, [](const Scalar& x) { return x.value <= 0 ? Scalar(0) : x; }, -2, 2, {0});
+  return function_row(Op::relu, "y = max(x, 0)", regard::relu,
+                      [](const Scalar& x) { return x.value <= 0 ? Scalar(0) : x; }, -2, 2, {0});
 }
 template <>
 Row row<Op::gelu>() {
@@ -209,8 +213,8 @@ Row row<Op::log>() {
 template <>
 Row row<Op::dropout>() {
   Row made{.op = Op::dropout, .formula = "y = x/(1 − p) where kept, else 0", .cases = {}, .bad = {}, .large = {}};
-  for (const Shape& shape : {Shape{0, 3}, Shape{3, 0}, Shape{1, 63}, Shape{3, 7}, Shape{2, 3, 16}, Shape{4, 65},
-                             Shape{5, 129}, Shape{67}}) {
+  for (const Shape& shape :
+       {Shape{0, 3}, Shape{3, 0}, Shape{1, 63}, Shape{3, 7}, Shape{2, 3, 16}, Shape{4, 65}, Shape{5, 129}, Shape{67}}) {
     made.cases.push_back(dropping(shape, 0.25f, {}));
   }
   made.cases.push_back(dropping({3, 17}, 0.0f, {}));
@@ -222,9 +226,21 @@ Row row<Op::dropout>() {
   for (std::uint64_t i = 0; i < 211; ++i) many.push_back(i * i);
   made.large.push_back(dropping({211, 1021}, 0.3f, many));
   made.bad = {
-      {"p above 1", [](Tape& t) { dropout(blank(t, {2, 3}), 1.5f, RandomKey(1)); }, {"dropout", "1.5"}},
-      {"p below 0", [](Tape& t) { dropout(blank(t, {2, 3}), -0.5f, RandomKey(1)); }, {"dropout", "-0.5"}},
-      {"p is no number", [](Tape& t) { dropout(blank(t, {2, 3}), std::nanf(""), RandomKey(1)); }, {"dropout", "nan"}},
+      {"p above 1",
+       [](Tape& t) {
+         dropout(blank(t, {2, 3}), 1.5f, RandomKey(1));
+       },
+       {"dropout", "1.5"}},
+      {"p below 0",
+       [](Tape& t) {
+         dropout(blank(t, {2, 3}), -0.5f, RandomKey(1));
+       },
+       {"dropout", "-0.5"}},
+      {"p is no number",
+       [](Tape& t) {
+         dropout(blank(t, {2, 3}), std::nanf(""), RandomKey(1));
+       },
+       {"dropout", "nan"}},
       {"fewer ids than items",
        [](Tape& t) {
          const std::uint64_t ids[] = {1};

@@ -36,7 +36,8 @@ Case recurrent_step(std::int64_t batch, std::int64_t width, std::int64_t active 
         }
         const auto part = [&](std::int64_t gate) {  // u of one gate
           Scalar sum = bias[gate * width + c];
-          for (std::int64_t k = 0; k < width; ++k) sum += state[i * width + k] * recurrent[k * 3 * width + gate * width + c];
+          for (std::int64_t k = 0; k < width; ++k)
+            sum += state[i * width + k] * recurrent[k * 3 * width + gate * width + c];
           return sum;
         };
         const Scalar* row = &input.all[static_cast<std::size_t>(i * 3 * width + c)];
@@ -64,8 +65,9 @@ Case loss(const LossShape& s) {
   Case made;
   made.name = text("linear_cross_entropy ", s.rows, " × ", s.width, " × ", s.vocabulary, s.bias ? "" : ", no bias",
                    s.weighted ? ", weighted" : "", s.transposed ? ", transposed" : "");
-  made.inputs = {{.name = "x", .shape = {s.rows, s.width}, .batched = true},
-                 {.name = "weight", .shape = s.transposed ? Shape{s.vocabulary, s.width} : Shape{s.width, s.vocabulary}}};
+  made.inputs = {
+      {.name = "x", .shape = {s.rows, s.width}, .batched = true},
+      {.name = "weight", .shape = s.transposed ? Shape{s.vocabulary, s.width} : Shape{s.width, s.vocabulary}}};
   if (s.bias) made.inputs.push_back({.name = "bias", .shape = {s.vocabulary}});
   made.output_batched = false;
   made.build = [s](Tape&, std::span<const Var> x, Items items) {
@@ -97,7 +99,8 @@ Case loss(const LossShape& s) {
       for (const Scalar& logit : logits) sum += exp(logit - peak);
       const Scalar& chosen = logits[static_cast<std::size_t>(target_of(s, items.begin + i))];
       const Scalar log_probability = (chosen - peak) - log(sum);
-      total += s.weighted ? Scalar(-static_cast<double>(token_weight_of(items.begin + i))) * log_probability : -log_probability;
+      total += s.weighted ? Scalar(-static_cast<double>(token_weight_of(items.begin + i))) * log_probability
+                          : -log_probability;
     }
     return std::vector<Scalar>{total};
   };
@@ -112,13 +115,15 @@ struct AttentionShape {
 Case attention(const AttentionShape& s) {
   const auto batch = static_cast<std::int64_t>(s.lengths.size());
   Case made;
-  made.name = text("attend_additive ", batch, " × ", s.queries, " × ", s.keys, ", hidden ", s.hidden, ", width ", s.width);
+  made.name =
+      text("attend_additive ", batch, " × ", s.queries, " × ", s.keys, ", hidden ", s.hidden, ", width ", s.width);
   made.inputs = {{.name = "q", .shape = {batch, s.queries, s.hidden}, .batched = true},
                  {.name = "k", .shape = {batch, s.keys, s.hidden}, .batched = true},
                  {.name = "v", .shape = {batch, s.keys, s.width}, .batched = true},
                  {.name = "theta", .shape = {s.hidden}}};
   made.build = [s](Tape&, std::span<const Var> x, Items items) {
-    const auto lengths = std::span(s.lengths).subspan(static_cast<std::size_t>(items.begin), static_cast<std::size_t>(items.count()));
+    const auto lengths =
+        std::span(s.lengths).subspan(static_cast<std::size_t>(items.begin), static_cast<std::size_t>(items.count()));
     return attend_additive(x[0], x[1], x[2], x[3], lengths).context;
   };
   made.formula = [s](std::span<const Numbers> x, Items items) {
@@ -161,32 +166,45 @@ Tensor ids(std::initializer_list<std::int32_t> values) {
 
 template <>
 Row row<Op::gru_cell>() {
-  Row made{.op = Op::gru_cell, .formula = "h′ = n + z·(h − n), n = tanh(x_n + r·u_n)", .cases = {}, .bad = {}, .large = {}};
+  Row made{
+      .op = Op::gru_cell, .formula = "h′ = n + z·(h − n), n = tanh(x_n + r·u_n)", .cases = {}, .bad = {}, .large = {}};
   made.cases = {
-      recurrent_step(1, 1),      recurrent_step(3, 5),      recurrent_step(3, 5, 0),   recurrent_step(3, 5, 1),
-      recurrent_step(3, 5, 3),   recurrent_step(4, 15),     recurrent_step(2, 16, 1),  recurrent_step(5, 17, 4),
-      recurrent_step(7, 33),     recurrent_step(2, 63, 1),  recurrent_step(3, 65, 2),  recurrent_step(0, 4),
-      recurrent_step(0, 4, 0),   recurrent_step(3, 0),
+      recurrent_step(1, 1),    recurrent_step(3, 5),     recurrent_step(3, 5, 0),  recurrent_step(3, 5, 1),
+      recurrent_step(3, 5, 3), recurrent_step(4, 15),    recurrent_step(2, 16, 1), recurrent_step(5, 17, 4),
+      recurrent_step(7, 33),   recurrent_step(2, 63, 1), recurrent_step(3, 65, 2), recurrent_step(0, 4),
+      recurrent_step(0, 4, 0), recurrent_step(3, 0),
   };
   made.large = {recurrent_step(67, 129, 40), recurrent_step(131, 64)};
   made.bad = {
       {"an input of another width",
-       [](Tape& t) { gru_cell(blank(t, {2, 11}), blank(t, {2, 4}), blank(t, {4, 12}), blank(t, {12})); },
+       [](Tape& t) {
+         gru_cell(blank(t, {2, 11}), blank(t, {2, 4}), blank(t, {4, 12}), blank(t, {12}));
+       },
        {"gru_cell", "input", "[2, 11]", "[2, 12]"}},
       {"a state of another batch",
-       [](Tape& t) { gru_cell(blank(t, {2, 12}), blank(t, {3, 4}), blank(t, {4, 12}), blank(t, {12})); },
+       [](Tape& t) {
+         gru_cell(blank(t, {2, 12}), blank(t, {3, 4}), blank(t, {4, 12}), blank(t, {12}));
+       },
        {"gru_cell", "[2, 12]", "[3, 12]"}},
       {"a recurrent matrix of another shape",
-       [](Tape& t) { gru_cell(blank(t, {2, 12}), blank(t, {2, 4}), blank(t, {12, 4}), blank(t, {12})); },
+       [](Tape& t) {
+         gru_cell(blank(t, {2, 12}), blank(t, {2, 4}), blank(t, {12, 4}), blank(t, {12}));
+       },
        {"gru_cell", "recurrent", "[12, 4]", "[4, 12]"}},
       {"a bias of another width",
-       [](Tape& t) { gru_cell(blank(t, {2, 12}), blank(t, {2, 4}), blank(t, {4, 12}), blank(t, {4})); },
+       [](Tape& t) {
+         gru_cell(blank(t, {2, 12}), blank(t, {2, 4}), blank(t, {4, 12}), blank(t, {4}));
+       },
        {"gru_cell", "bias", "[4]", "[12]"}},
       {"more active rows than there are",
-       [](Tape& t) { gru_cell(blank(t, {2, 12}), blank(t, {2, 4}), blank(t, {4, 12}), blank(t, {12}), 3); },
+       [](Tape& t) {
+         gru_cell(blank(t, {2, 12}), blank(t, {2, 4}), blank(t, {4, 12}), blank(t, {12}), 3);
+       },
        {"gru_cell", "3", "2"}},
       {"types differ",
-       [](Tape& t) { gru_cell(blank(t, {2, 12}), blank(t, {2, 4}, DType::kF64), blank(t, {4, 12}), blank(t, {12})); },
+       [](Tape& t) {
+         gru_cell(blank(t, {2, 12}), blank(t, {2, 4}, DType::kF64), blank(t, {4, 12}), blank(t, {12}));
+       },
        {"gru_cell", "f32", "f64"}},
   };
   return made;
@@ -219,22 +237,34 @@ Row row<Op::linear_cross_entropy>() {
   made.large = {loss({131, 65, 1031, true, true}), loss({131, 65, 1031, true, false, true})};
   made.bad = {
       {"a target past the end",
-       [](Tape& t) { linear_cross_entropy(blank(t, {2, 3}), blank(t, {3, 5}), Var(), ids({0, 5})); },
+       [](Tape& t) {
+         linear_cross_entropy(blank(t, {2, 3}), blank(t, {3, 5}), Var(), ids({0, 5}));
+       },
        {"linear_cross_entropy", "5", "0 to 4"}},
       {"a target below zero",
-       [](Tape& t) { linear_cross_entropy(blank(t, {2, 3}), blank(t, {3, 5}), Var(), ids({0, -1})); },
+       [](Tape& t) {
+         linear_cross_entropy(blank(t, {2, 3}), blank(t, {3, 5}), Var(), ids({0, -1}));
+       },
        {"linear_cross_entropy", "-1", "0 to 4"}},
       {"fewer targets than rows",
-       [](Tape& t) { linear_cross_entropy(blank(t, {2, 3}), blank(t, {3, 5}), Var(), ids({0})); },
+       [](Tape& t) {
+         linear_cross_entropy(blank(t, {2, 3}), blank(t, {3, 5}), Var(), ids({0}));
+       },
        {"linear_cross_entropy", "targets", "[1]", "[2]"}},
       {"targets of another type",
-       [](Tape& t) { linear_cross_entropy(blank(t, {2, 3}), blank(t, {3, 5}), Var(), Tensor::zeros({2})); },
+       [](Tape& t) {
+         linear_cross_entropy(blank(t, {2, 3}), blank(t, {3, 5}), Var(), Tensor::zeros({2}));
+       },
        {"linear_cross_entropy", "f32", "i32"}},
       {"inner sizes differ",
-       [](Tape& t) { linear_cross_entropy(blank(t, {2, 3}), blank(t, {4, 5}), Var(), ids({0, 1})); },
+       [](Tape& t) {
+         linear_cross_entropy(blank(t, {2, 3}), blank(t, {4, 5}), Var(), ids({0, 1}));
+       },
        {"linear_cross_entropy", "[4, 5]", "[3, 5]"}},
       {"a bias of another width",
-       [](Tape& t) { linear_cross_entropy(blank(t, {2, 3}), blank(t, {3, 5}), blank(t, {4}), ids({0, 1})); },
+       [](Tape& t) {
+         linear_cross_entropy(blank(t, {2, 3}), blank(t, {3, 5}), blank(t, {4}), ids({0, 1}));
+       },
        {"linear_cross_entropy", "bias", "[4]", "[5]"}},
       {"weights of another length",
        [](Tape& t) {
@@ -242,7 +272,9 @@ Row row<Op::linear_cross_entropy>() {
        },
        {"linear_cross_entropy", "weights", "[3]", "[2]"}},
       {"types differ",
-       [](Tape& t) { linear_cross_entropy(blank(t, {2, 3}), blank(t, {3, 5}, DType::kF64), Var(), ids({0, 1})); },
+       [](Tape& t) {
+         linear_cross_entropy(blank(t, {2, 3}), blank(t, {3, 5}, DType::kF64), Var(), ids({0, 1}));
+       },
        {"linear_cross_entropy", "f32", "f64"}},
   };
   return made;
@@ -279,28 +311,44 @@ Row row<Op::attend_additive>() {
   };
   made.bad = {
       {"keys and values differ in length",
-       [call](Tape& t) { call(t, {2, 3, 4}, {2, 5, 4}, {2, 6, 7}, {4}, {5, 5}); },
+       [call](Tape& t) {
+         call(t, {2, 3, 4}, {2, 5, 4}, {2, 6, 7}, {4}, {5, 5});
+       },
        {"attend_additive", "keys", "values", "[2, 5, 4]", "[2, 6, 7]"}},
       {"queries and keys differ in width",
-       [call](Tape& t) { call(t, {2, 3, 3}, {2, 5, 4}, {2, 5, 7}, {4}, {5, 5}); },
+       [call](Tape& t) {
+         call(t, {2, 3, 3}, {2, 5, 4}, {2, 5, 7}, {4}, {5, 5});
+       },
        {"attend_additive", "queries", "keys", "[2, 3, 3]", "[2, 5, 4]"}},
       {"batches differ",
-       [call](Tape& t) { call(t, {1, 3, 4}, {2, 5, 4}, {2, 5, 7}, {4}, {5, 5}); },
+       [call](Tape& t) {
+         call(t, {1, 3, 4}, {2, 5, 4}, {2, 5, 7}, {4}, {5, 5});
+       },
        {"attend_additive", "[1, 3, 4]", "[2, 5, 4]"}},
       {"theta of another width",
-       [call](Tape& t) { call(t, {2, 3, 4}, {2, 5, 4}, {2, 5, 7}, {3}, {5, 5}); },
+       [call](Tape& t) {
+         call(t, {2, 3, 4}, {2, 5, 4}, {2, 5, 7}, {3}, {5, 5});
+       },
        {"attend_additive", "theta", "[3]", "[4]"}},
       {"fewer lengths than items",
-       [call](Tape& t) { call(t, {2, 3, 4}, {2, 5, 4}, {2, 5, 7}, {4}, {5}); },
+       [call](Tape& t) {
+         call(t, {2, 3, 4}, {2, 5, 4}, {2, 5, 7}, {4}, {5});
+       },
        {"attend_additive", "lengths", "1", "2"}},
       {"a length above the number of keys",
-       [call](Tape& t) { call(t, {2, 3, 4}, {2, 5, 4}, {2, 5, 7}, {4}, {5, 6}); },
+       [call](Tape& t) {
+         call(t, {2, 3, 4}, {2, 5, 4}, {2, 5, 7}, {4}, {5, 6});
+       },
        {"attend_additive", "length", "6", "0 to 5"}},
       {"a length below zero",
-       [call](Tape& t) { call(t, {2, 3, 4}, {2, 5, 4}, {2, 5, 7}, {4}, {5, -1}); },
+       [call](Tape& t) {
+         call(t, {2, 3, 4}, {2, 5, 4}, {2, 5, 7}, {4}, {5, -1});
+       },
        {"attend_additive", "length", "-1", "0 to 5"}},
       {"a query of two dimensions",
-       [call](Tape& t) { call(t, {2, 3}, {2, 5, 4}, {2, 5, 7}, {4}, {5, 5}); },
+       [call](Tape& t) {
+         call(t, {2, 3}, {2, 5, 4}, {2, 5, 7}, {4}, {5, 5});
+       },
        {"attend_additive", "[2, 3]"}},
   };
   return made;

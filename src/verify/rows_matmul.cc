@@ -52,8 +52,8 @@ Row row<Op::matmul>() {
   struct Size {
     std::int64_t m, n, k;
   };
-  for (const Size& s : {Size{1, 1, 1}, Size{7, 13, 5}, Size{2, 17, 3}, Size{15, 33, 16}, Size{5, 63, 31}, Size{6, 64, 2},
-                        Size{3, 65, 64}, Size{0, 3, 2}, Size{3, 0, 2}, Size{3, 2, 0}}) {
+  for (const Size& s : {Size{1, 1, 1}, Size{7, 13, 5}, Size{2, 17, 3}, Size{15, 33, 16}, Size{5, 63, 31},
+                        Size{6, 64, 2}, Size{3, 65, 64}, Size{0, 3, 2}, Size{3, 0, 2}, Size{3, 2, 0}}) {
     for (const bool ta : {false, true}) {
       for (const bool tb : {false, true}) {
         made.cases.push_back(product(ta ? Shape{s.k, s.m} : Shape{s.m, s.k}, tb ? Shape{s.n, s.k} : Shape{s.k, s.n},
@@ -61,10 +61,10 @@ Row row<Op::matmul>() {
       }
     }
   }
-  made.cases.push_back(product({1, 1027}, {1027, 3}));               // a long sum
-  made.cases.push_back(product({65, 67}, {67, 63}, {}, true));       // more rows than a block
-  made.cases.push_back(product({2, 3, 5}, {5, 7}, {}, true));        // leading sizes, one matrix for all
-  made.cases.push_back(product({2, 1, 3, 5}, {2, 1, 5, 7}));         // a matrix each
+  made.cases.push_back(product({1, 1027}, {1027, 3}));          // a long sum
+  made.cases.push_back(product({65, 67}, {67, 63}, {}, true));  // more rows than a block
+  made.cases.push_back(product({2, 3, 5}, {5, 7}, {}, true));   // leading sizes, one matrix for all
+  made.cases.push_back(product({2, 1, 3, 5}, {2, 1, 5, 7}));    // a matrix each
   made.cases.push_back(product({3, 4, 17}, {3, 5, 17}, {.transpose_b = true}));
   made.cases.push_back(product({3, 17, 4}, {3, 17, 5}, {.transpose_a = true}));
   made.cases.push_back(product({3, 17, 4}, {3, 5, 17}, {.transpose_a = true, .transpose_b = true}));
@@ -74,21 +74,41 @@ Row row<Op::matmul>() {
   made.large.push_back(product({259, 131}, {515, 259}, {.transpose_a = true, .transpose_b = true}));
   made.large.push_back(product({7, 33, 65}, {7, 65, 129}));
   made.bad = {
-      {"inner sizes differ", [](Tape& t) { matmul(blank(t, {2, 3}), blank(t, {4, 5})); }, {"matmul", "[2, 3]", "[4, 5]"}},
+      {"inner sizes differ",
+       [](Tape& t) {
+         matmul(blank(t, {2, 3}), blank(t, {4, 5}));
+       },
+       {"matmul", "[2, 3]", "[4, 5]"}},
       {"inner sizes differ after a transposition",
-       [](Tape& t) { matmul(blank(t, {2, 3}), blank(t, {3, 5}), {.transpose_b = true}); },
+       [](Tape& t) {
+         matmul(blank(t, {2, 3}), blank(t, {3, 5}), {.transpose_b = true});
+       },
        {"matmul", "[2, 3]", "[3, 5]", "transposed"}},
-      {"a vector", [](Tape& t) { matmul(blank(t, {3}), blank(t, {3, 5})); }, {"matmul", "[3]", "[3, 5]"}},
+      {"a vector",
+       [](Tape& t) {
+         matmul(blank(t, {3}), blank(t, {3, 5}));
+       },
+       {"matmul", "[3]", "[3, 5]"}},
       {"a bias of another width",
-       [](Tape& t) { matmul(blank(t, {2, 3}), blank(t, {3, 5}), {.bias = blank(t, {4})}); },
+       [](Tape& t) {
+         matmul(blank(t, {2, 3}), blank(t, {3, 5}), {.bias = blank(t, {4})});
+       },
        {"matmul", "bias", "[4]", "[5]"}},
       {"leading sizes differ",
-       [](Tape& t) { matmul(blank(t, {2, 4, 3}), blank(t, {3, 3, 5})); },
+       [](Tape& t) {
+         matmul(blank(t, {2, 4, 3}), blank(t, {3, 3, 5}));
+       },
        {"matmul", "[2, 4, 3]", "[3, 3, 5]"}},
       {"types differ",
-       [](Tape& t) { matmul(blank(t, {2, 3}), blank(t, {3, 5}, DType::kF64)); },
+       [](Tape& t) {
+         matmul(blank(t, {2, 3}), blank(t, {3, 5}, DType::kF64));
+       },
        {"matmul", "f32", "f64"}},
-      {"whole numbers", [](Tape& t) { matmul(blank(t, {2, 3}, DType::kI32), blank(t, {3, 5}, DType::kI32)); }, {"i32"}},
+      {"whole numbers",
+       [](Tape& t) {
+         matmul(blank(t, {2, 3}, DType::kI32), blank(t, {3, 5}, DType::kI32));
+       },
+       {"i32"}},
   };
   return made;
 }

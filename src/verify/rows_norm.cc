@@ -14,7 +14,8 @@ Formula for_each_row(RowFormula formula) {
     const std::int64_t width = inputs[0].shape.row_width();
     for (std::int64_t row = 0; width > 0 && row < inputs[0].shape.row_count(); ++row) {
       const auto begin = static_cast<std::size_t>(row * width);
-      for (const Scalar& each : formula(std::span(inputs[0].all).subspan(begin, static_cast<std::size_t>(width)), inputs)) {
+      for (const Scalar& each :
+           formula(std::span(inputs[0].all).subspan(begin, static_cast<std::size_t>(width)), inputs)) {
         y.push_back(each);
       }
     }
@@ -72,9 +73,9 @@ std::vector<Scalar> rms_norm_of(std::span<const Scalar> x, std::span<const Numbe
 }
 
 const std::vector<Shape>& row_shapes() {
-  static const std::vector<Shape> shapes = {{5},       {4, 2},   {3, 7},   {2, 3, 15}, {5, 16}, {3, 17}, {2, 31},
-                                            {33, 3},   {3, 63},  {2, 64},  {3, 65},    {2, 257}, {7, 1025}, {0, 5},
-                                            {2, 0, 3}, {5, 0}};
+  static const std::vector<Shape> shapes = {{5},       {4, 2},  {3, 7},    {2, 3, 15}, {5, 16}, {3, 17},
+                                            {2, 31},   {33, 3}, {3, 63},   {2, 64},    {3, 65}, {2, 257},
+                                            {7, 1025}, {0, 5},  {2, 0, 3}, {5, 0}};
   return shapes;
 }
 
@@ -142,17 +143,23 @@ Row row<Op::log_softmax>() {
 template <>
 Row row<Op::layer_norm>() {
   Row made = rowwise_row(Op::layer_norm, "y = (x − mean)/√(variance + ε)·weight + bias", layer_norm_of);
-  made.cases.push_back(rowwise(Op::layer_norm, {4, 1}, layer_norm_of));  // nothing but the bias is left
+  made.cases.push_back(rowwise(Op::layer_norm, {4, 1}, layer_norm_of));            // nothing but the bias is left
   made.cases.push_back(rowwise(Op::layer_norm, {3, 67}, layer_norm_of, 99, 101));  // a mean far from zero
   made.bad = {
       {"a weight of another width",
-       [](Tape& t) { layer_norm(blank(t, {2, 5}), blank(t, {4}), blank(t, {5})); },
+       [](Tape& t) {
+         layer_norm(blank(t, {2, 5}), blank(t, {4}), blank(t, {5}));
+       },
        {"layer_norm", "weight", "[4]", "[5]"}},
       {"a bias of another width",
-       [](Tape& t) { layer_norm(blank(t, {2, 5}), blank(t, {5}), blank(t, {1})); },
+       [](Tape& t) {
+         layer_norm(blank(t, {2, 5}), blank(t, {5}), blank(t, {1}));
+       },
        {"layer_norm", "bias", "[1]", "[5]"}},
       {"types differ",
-       [](Tape& t) { layer_norm(blank(t, {2, 5}), blank(t, {5}, DType::kF64), blank(t, {5})); },
+       [](Tape& t) {
+         layer_norm(blank(t, {2, 5}), blank(t, {5}, DType::kF64), blank(t, {5}));
+       },
        {"layer_norm", "f32", "f64"}},
   };
   return made;
@@ -165,10 +172,14 @@ Row row<Op::rms_norm>() {
   made.cases.push_back(rowwise(Op::rms_norm, {3, 67}, rms_norm_of, 99, 101));
   made.bad = {
       {"a weight of another width",
-       [](Tape& t) { rms_norm(blank(t, {2, 5}), blank(t, {4})); },
+       [](Tape& t) {
+         rms_norm(blank(t, {2, 5}), blank(t, {4}));
+       },
        {"rms_norm", "weight", "[4]", "[5]"}},
       {"types differ",
-       [](Tape& t) { rms_norm(blank(t, {2, 5}), blank(t, {5}, DType::kF64)); },
+       [](Tape& t) {
+         rms_norm(blank(t, {2, 5}), blank(t, {5}, DType::kF64));
+       },
        {"rms_norm", "f32", "f64"}},
   };
   return made;

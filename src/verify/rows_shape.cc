@@ -38,7 +38,8 @@ Case looking_up(const Shape& table, const Shape& shape, std::vector<std::int32_t
 
 std::vector<std::int32_t> spread_ids(std::size_t count, std::int32_t below) {  // many of them more than once
   std::vector<std::int32_t> ids(count);
-  for (std::size_t i = 0; i < count; ++i) ids[i] = static_cast<std::int32_t>((i * i * 7 + i / 3) % static_cast<std::size_t>(below));
+  for (std::size_t i = 0; i < count; ++i)
+    ids[i] = static_cast<std::int32_t>((i * i * 7 + i / 3) % static_cast<std::size_t>(below));
   return ids;
 }
 
@@ -56,7 +57,8 @@ Case joining(const std::vector<Shape>& shapes, int dimension) {
     for (std::int64_t i = 0; i < outer; ++i) {
       for (const Numbers& part : x) {
         const Around around(part.shape, dimension);
-        for (std::int64_t j = 0; j < around.size * around.inner; ++j) y.push_back(part[i * around.size * around.inner + j]);
+        for (std::int64_t j = 0; j < around.size * around.inner; ++j)
+          y.push_back(part[i * around.size * around.inner + j]);
       }
     }
     return y;
@@ -165,10 +167,22 @@ Row adding_up_row(Op op, const char* words, Var (*over)(Var, int)) {
   made.large.push_back(adding_up(op, {301, 517}, 1));
   made.large.push_back(adding_up(op, {31, 65, 65}, 1));
   made.bad = {
-      {"a dimension too far", [over](Tape& t) { over(blank(t, {2, 3}), 2); }, {"2"}},
-      {"a dimension before the first", [over](Tape& t) { over(blank(t, {2, 3}), -3); }, {"-3"}},
+      {"a dimension too far",
+       [over](Tape& t) {
+         over(blank(t, {2, 3}), 2);
+       },
+       {"2"}},
+      {"a dimension before the first",
+       [over](Tape& t) {
+         over(blank(t, {2, 3}), -3);
+       },
+       {"-3"}},
       {"a dimension of a single number", [over](Tape& t) { over(blank(t, {}), 0); }, {"0"}},
-      {"whole numbers", [over](Tape& t) { over(blank(t, {2, 3}, DType::kI32), 0); }, {"i32"}},
+      {"whole numbers",
+       [over](Tape& t) {
+         over(blank(t, {2, 3}, DType::kI32), 0);
+       },
+       {"i32"}},
   };
   return made;
 }
@@ -194,10 +208,20 @@ Row row<Op::embedding>() {
     return Tensor::of<std::int32_t>({static_cast<std::int64_t>(values.size())}, values);
   };
   made.bad = {
-      {"an id past the end", [=](Tape& t) { embedding(blank(t, {5, 3}), ids({0, 5})); }, {"embedding", "5", "0 to 4"}},
-      {"an id below zero", [=](Tape& t) { embedding(blank(t, {5, 3}), ids({-1})); }, {"embedding", "-1", "0 to 4"}},
+      {"an id past the end",
+       [=](Tape& t) {
+         embedding(blank(t, {5, 3}), ids({0, 5}));
+       },
+       {"embedding", "5", "0 to 4"}},
+      {"an id below zero",
+       [=](Tape& t) {
+         embedding(blank(t, {5, 3}), ids({-1}));
+       },
+       {"embedding", "-1", "0 to 4"}},
       {"ids of another type",
-       [](Tape& t) { embedding(blank(t, {5, 3}), Tensor::zeros({2})); },
+       [](Tape& t) {
+         embedding(blank(t, {5, 3}), Tensor::zeros({2}));
+       },
        {"embedding", "f32", "i32"}},
       {"a table of one dimension", [=](Tape& t) { embedding(blank(t, {5}), ids({0})); }, {"embedding", "[5]"}},
   };
@@ -224,12 +248,24 @@ Row row<Op::concat>() {
   made.bad = {
       {"no parts", [](Tape&) { concat(std::span<const Var>(), 0); }, {"concat"}},
       {"sizes differ",
-       [](Tape& t) { concat({blank(t, {2, 3}), blank(t, {3, 3})}, 1); },
+       [](Tape& t) {
+         concat({blank(t, {2, 3}), blank(t, {3, 3})}, 1);
+       },
        {"concat", "[2, 3]", "[3, 3]"}},
-      {"ranks differ", [](Tape& t) { concat({blank(t, {2, 3}), blank(t, {2})}, 0); }, {"concat", "[2, 3]", "[2]"}},
-      {"a dimension too far", [](Tape& t) { concat({blank(t, {2, 3}), blank(t, {2, 3})}, 2); }, {"2"}},
+      {"ranks differ",
+       [](Tape& t) {
+         concat({blank(t, {2, 3}), blank(t, {2})}, 0);
+       },
+       {"concat", "[2, 3]", "[2]"}},
+      {"a dimension too far",
+       [](Tape& t) {
+         concat({blank(t, {2, 3}), blank(t, {2, 3})}, 2);
+       },
+       {"2"}},
       {"types differ",
-       [](Tape& t) { concat({blank(t, {2, 3}), blank(t, {2, 3}, DType::kF64)}, 0); },
+       [](Tape& t) {
+         concat({blank(t, {2, 3}), blank(t, {2, 3}, DType::kF64)}, 0);
+       },
        {"concat", "f32", "f64"}},
   };
   return made;
@@ -239,19 +275,36 @@ template <>
 Row row<Op::slice>() {
   Row made{.op = Op::slice, .formula = "y = x[begin…end] along a dimension", .cases = {}, .bad = {}, .large = {}};
   made.cases = {
-      cutting({7}, 0, 2, 5),      cutting({7}, 0, 0, 7),         cutting({7}, 0, 3, 3),      cutting({5, 17}, 0, 1, 2),
-      cutting({5, 17}, 1, 16, 17), cutting({5, 17}, -1, 1, 17),   cutting({3, 5, 7}, 1, 2, 5), cutting({3, 65, 63}, 1, 0, 64),
-      cutting({2, 3, 65}, 2, 1, 64), cutting({0, 5}, 1, 1, 3),    cutting({5, 0}, 0, 1, 3),    cutting({1}, 0, 0, 1),
+      cutting({7}, 0, 2, 5),       cutting({7}, 0, 0, 7),          cutting({7}, 0, 3, 3),
+      cutting({5, 17}, 0, 1, 2),   cutting({5, 17}, 1, 16, 17),    cutting({5, 17}, -1, 1, 17),
+      cutting({3, 5, 7}, 1, 2, 5), cutting({3, 65, 63}, 1, 0, 64), cutting({2, 3, 65}, 2, 1, 64),
+      cutting({0, 5}, 1, 1, 3),    cutting({5, 0}, 0, 1, 3),       cutting({1}, 0, 0, 1),
   };
   for (Case& each : made.cases) {
     if (each.name.starts_with("slice 3…3")) each.flat = true;
   }
   made.large = {cutting({301, 517}, 1, 3, 500), cutting({301, 517}, 0, 3, 290)};
   made.bad = {
-      {"past the end", [](Tape& t) { slice(blank(t, {2, 3}), 1, 1, 4); }, {"slice", "1…4", "[2, 3]"}},
-      {"before the beginning", [](Tape& t) { slice(blank(t, {2, 3}), 1, -1, 2); }, {"slice", "-1…2", "[2, 3]"}},
-      {"the wrong way round", [](Tape& t) { slice(blank(t, {2, 3}), 1, 2, 1); }, {"slice", "2…1", "[2, 3]"}},
-      {"a dimension too far", [](Tape& t) { slice(blank(t, {2, 3}), 2, 0, 1); }, {"2"}},
+      {"past the end",
+       [](Tape& t) {
+         slice(blank(t, {2, 3}), 1, 1, 4);
+       },
+       {"slice", "1…4", "[2, 3]"}},
+      {"before the beginning",
+       [](Tape& t) {
+         slice(blank(t, {2, 3}), 1, -1, 2);
+       },
+       {"slice", "-1…2", "[2, 3]"}},
+      {"the wrong way round",
+       [](Tape& t) {
+         slice(blank(t, {2, 3}), 1, 2, 1);
+       },
+       {"slice", "2…1", "[2, 3]"}},
+      {"a dimension too far",
+       [](Tape& t) {
+         slice(blank(t, {2, 3}), 2, 0, 1);
+       },
+       {"2"}},
   };
   return made;
 }
@@ -260,15 +313,23 @@ template <>
 Row row<Op::transpose>() {
   Row made{.op = Op::transpose, .formula = "y[…i…j…] = x[…j…i…]", .cases = {}, .bad = {}, .large = {}};
   made.cases = {
-      turning({1, 1}, 0, 1),    turning({3, 5}, 0, 1),        turning({17, 33}, 1, 0),  turning({63, 65}, 0, 1),
-      turning({2, 3, 5}, 0, 2), turning({2, 3, 5}, 1, 2),     turning({2, 3, 5}, 0, 1), turning({2, 3, 4, 5}, 1, 2),
+      turning({1, 1}, 0, 1),        turning({3, 5}, 0, 1),    turning({17, 33}, 1, 0),  turning({63, 65}, 0, 1),
+      turning({2, 3, 5}, 0, 2),     turning({2, 3, 5}, 1, 2), turning({2, 3, 5}, 0, 1), turning({2, 3, 4, 5}, 1, 2),
       turning({2, 3, 4, 5}, -1, 1), turning({3, 5}, 1, 1),    turning({0, 3}, 0, 1),    turning({2, 0, 3}, 1, 2),
       turning({7, 1}, 0, 1),
   };
   made.large = {turning({301, 517}, 0, 1), turning({5, 65, 7, 64}, 1, 2)};
   made.bad = {
-      {"a dimension too far", [](Tape& t) { transpose(blank(t, {2, 3}), 0, 2); }, {"2"}},
-      {"a dimension before the first", [](Tape& t) { transpose(blank(t, {2, 3}), -3, 0); }, {"-3"}},
+      {"a dimension too far",
+       [](Tape& t) {
+         transpose(blank(t, {2, 3}), 0, 2);
+       },
+       {"2"}},
+      {"a dimension before the first",
+       [](Tape& t) {
+         transpose(blank(t, {2, 3}), -3, 0);
+       },
+       {"-3"}},
       {"a single number", [](Tape& t) { transpose(blank(t, {}), 0, 0); }, {"0"}},
   };
   return made;
@@ -278,13 +339,22 @@ template <>
 Row row<Op::reshape>() {
   Row made{.op = Op::reshape, .formula = "y = x in another shape", .cases = {}, .bad = {}, .large = {}};
   made.cases = {
-      reshaping({6}, {2, 3}),       reshaping({2, 3}, {3, 2}), reshaping({1}, {}),          reshaping({}, {1, 1}),
-      reshaping({2, 3, 65}, {6, 65}), reshaping({0, 3}, {5, 0}), reshaping({17, 4}, {2, 34}), reshaping({5, 63}, {5, 63}),
+      reshaping({6}, {2, 3}),      reshaping({2, 3}, {3, 2}),      reshaping({1}, {}),
+      reshaping({}, {1, 1}),       reshaping({2, 3, 65}, {6, 65}), reshaping({0, 3}, {5, 0}),
+      reshaping({17, 4}, {2, 34}), reshaping({5, 63}, {5, 63}),
   };
   made.large = {reshaping({301, 517}, {517, 301})};
   made.bad = {
-      {"more elements", [](Tape& t) { reshape(blank(t, {2, 3}), {7}); }, {"reshape", "[2, 3]", "[7]"}},
-      {"none", [](Tape& t) { reshape(blank(t, {2, 3}), {0}); }, {"reshape", "[2, 3]", "[0]"}},
+      {"more elements",
+       [](Tape& t) {
+         reshape(blank(t, {2, 3}), {7});
+       },
+       {"reshape", "[2, 3]", "[7]"}},
+      {"none",
+       [](Tape& t) {
+         reshape(blank(t, {2, 3}), {0});
+       },
+       {"reshape", "[2, 3]", "[0]"}},
   };
   return made;
 }

@@ -57,7 +57,8 @@ TEST(Tape, GradientsOfParametersAddUpUntilZero) {
   for (int step = 1; step <= 3; ++step) {
     tape.backward(sum(tape.use(w) * tape.constant(Tensor::of<float>({2}, {10, 1}))));
     tape.reset();
-    EXPECT_EQ(values(gradients.of(w)), (std::vector<float>{10.0f * static_cast<float>(step), static_cast<float>(step)}));
+    EXPECT_EQ(values(gradients.of(w)),
+              (std::vector<float>{10.0f * static_cast<float>(step), static_cast<float>(step)}));
   }
   gradients.zero();
   tape.backward(sum(tape.use(w)));
@@ -203,7 +204,8 @@ TEST(Parameters, AreFoundByName) {
   EXPECT_EQ(parameters.count(), 10);
   EXPECT_EQ(parameters.size(), 2u);
   EXPECT_NE(text_of([&] { parameters.find("encoder.wait"); }).find("'encoder.wait'"), std::string::npos);
-  EXPECT_NE(text_of([&] { parameters.add("decoder.weight", Tensor::zeros({1})); }).find("'decoder.weight'"), std::string::npos);
+  EXPECT_NE(text_of([&] { parameters.add("decoder.weight", Tensor::zeros({1})); }).find("'decoder.weight'"),
+            std::string::npos);
   EXPECT_NE(text_of([&] { parameters.freeze("embedding"); }).find("'embedding'"), std::string::npos);
   EXPECT_THROW(parameters.add("turned", Tensor::zeros({2, 3}).transpose(0, 1)), Error);
 }
@@ -392,7 +394,8 @@ TEST(Tape, TwoModelsInTwoThreadsDoNotMeet) {
       gradients.settle();
       for (Parameter& parameter : model.parameters) {
         const float* gradient = gradients.of(parameter).data<float>();
-        for (std::int64_t i = 0; i < parameter.value.size(); ++i) parameter.value.data<float>()[i] -= 0.1f * gradient[i];
+        for (std::int64_t i = 0; i < parameter.value.size(); ++i)
+          parameter.value.data<float>()[i] -= 0.1f * gradient[i];
         ++parameter.version;
       }
       tape.reset();

@@ -72,7 +72,8 @@ TEST(Tensor, SliceOfASliceOfATransposition) {
   const std::vector<float> got = values(a);
   for (int i = 0; i < 3; ++i) {
     for (int j = 0; j < 4; ++j) {
-      for (int k = 0; k < 2; ++k) EXPECT_EQ(got[static_cast<std::size_t>((i * 4 + j) * 2 + k)], (k + 1) * 20 + j * 5 + i + 1);
+      for (int k = 0; k < 2; ++k)
+        EXPECT_EQ(got[static_cast<std::size_t>((i * 4 + j) * 2 + k)], (k + 1) * 20 + j * 5 + i + 1);
     }
   }
 }
@@ -168,16 +169,17 @@ TEST(Tensor, ConvertsBetweenTheFloatingTypes) {
   const Tensor wide = a.to(DType::kF64);
   EXPECT_EQ(wide.data<double>()[2], static_cast<double>(1e-30f));
   EXPECT_EQ(values(wide.to(DType::kF32)), values(a));
-  EXPECT_EQ(values(a.transpose(0, 1).to(DType::kBF16).to(DType::kF32)), (std::vector<float>{1, static_cast<float>(BF16(1e-30f)), -2.5f, 3}));
+  EXPECT_EQ(values(a.transpose(0, 1).to(DType::kBF16).to(DType::kF32)),
+            (std::vector<float>{1, static_cast<float>(BF16(1e-30f)), -2.5f, 3}));
   EXPECT_EQ(kind_of([&] { a.to(DType::kI8); }), ErrorKind::kInput);
   EXPECT_NE(a.to(DType::kF32).raw(), a.raw()) << "always a copy";
 }
 
 TEST(Tensor, SizesBeyondTheMachineAreALimit) {
   constexpr std::int64_t kHuge = std::int64_t{1} << 32;
-  EXPECT_EQ(kind_of([] { Tensor::empty({kHuge, kHuge}); }), ErrorKind::kLimit);             // elements
+  EXPECT_EQ(kind_of([] { Tensor::empty({kHuge, kHuge}); }), ErrorKind::kLimit);                   // elements
   EXPECT_EQ(kind_of([] { Tensor::empty({kHuge, kHuge / 4}, DType::kF64); }), ErrorKind::kLimit);  // bytes
-  EXPECT_EQ(kind_of([] { Tensor::empty({std::int64_t{1} << 50}); }), ErrorKind::kLimit);    // memory
+  EXPECT_EQ(kind_of([] { Tensor::empty({std::int64_t{1} << 50}); }), ErrorKind::kLimit);          // memory
   EXPECT_EQ(kind_of([] { Tensor::zeros({std::int64_t{1} << 50}); }), ErrorKind::kLimit);
   Arena arena;
   EXPECT_EQ(kind_of([&] { Tensor::empty(arena, {std::int64_t{1} << 50}); }), ErrorKind::kLimit);
@@ -188,7 +190,8 @@ TEST(Tensor, SizesBeyondTheMachineAreALimit) {
 
 // A view whose elements lie more than 2³¹ apart: the offset must not be computed in 32 bits.
 TEST(Tensor, OffsetsAreSixtyFourBitsWide) {
-  const Tensor line = Tensor::borrow(reinterpret_cast<void*>(std::uintptr_t{1} << 12), {std::int64_t{1} << 33}, DType::kF32);
+  const Tensor line =
+      Tensor::borrow(reinterpret_cast<void*>(std::uintptr_t{1} << 12), {std::int64_t{1} << 33}, DType::kF32);
   const Tensor far = line.slice(0, (std::int64_t{1} << 32) + 1, (std::int64_t{1} << 32) + 2);
   EXPECT_EQ(far.raw() - line.raw(), ((std::ptrdiff_t{1} << 32) + 1) * 4);
 }

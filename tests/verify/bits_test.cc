@@ -17,8 +17,9 @@
 namespace regard::verify {
 namespace {
 
-// What a training run gives on a processor with AVX2 or AVX-512, with g++ and with clang. It changes when the arithmetic
-// of an operation changes: then results, and every trained model, change for every user, and the release notes say so.
+// What a training run gives on a processor with AVX2 or AVX-512, with g++ and with clang. It changes when the
+// arithmetic of an operation changes: then results, and every trained model, change for every user, and the release
+// notes say so.
 constexpr const char* kExpected = "?";
 
 bool fused(const std::string& target) { return target == "avx512" || target == "avx2"; }
@@ -59,8 +60,8 @@ TEST(ReferenceRun, AnExampleDependsNeitherOnItsNeighboursNorOnPadding) {
     if (!fused(name)) continue;
     const TargetScope scope(name);
     for (const auto& [examples, padding] :
-         {std::pair{all, 0}, std::pair{backwards, 0}, std::pair{all, 1}, std::pair{backwards, 17}, std::pair{std::vector{3}, 64},
-          std::pair{std::vector{5, 2}, 0}, std::pair{std::vector{2, 5, 5, 2, 7}, 3}}) {
+         {std::pair{all, 0}, std::pair{backwards, 0}, std::pair{all, 1}, std::pair{backwards, 17},
+          std::pair{std::vector{3}, 64}, std::pair{std::vector{5, 2}, 0}, std::pair{std::vector{2, 5, 5, 2, 7}, 3}}) {
       for (const ExampleResult& result : run_examples(examples, padding)) {
         const ExampleResult& expected = alone[result.example];
         const auto where = [&, count = examples.size(), columns = padding] {
@@ -78,7 +79,8 @@ std::atomic<long> signals{0};
 
 TEST(ReferenceRun, SignalsDoNotChangeIt) {
   const std::string quiet = reference_hash();
-  struct sigaction action {}, before {};
+  struct sigaction action {
+  }, before{};
   action.sa_handler = [](int) { ++signals; };
   ASSERT_EQ(sigaction(SIGRTMIN, &action, &before), 0);
   sigevent event{};

@@ -54,7 +54,8 @@ Outcome run(const Attention& a, bool look = true) {
   const Attended attended = attend_additive(q, k, v, theta, a.lengths);
   Outcome result;
   result.context = attended.context.value().clone();
-  for (std::int64_t item = 0; look && item < a.q[0]; ++item) result.weights.push_back(attended.trace.weights({.item = item}));
+  for (std::int64_t item = 0; look && item < a.q[0]; ++item)
+    result.weights.push_back(attended.trace.weights({.item = item}));
   tape.backward(attended.context, drawn(result.context.shape(), 99));
   result.dq = tape.gradient(q).clone();
   result.dk = tape.gradient(k).clone();
@@ -101,7 +102,8 @@ TEST_P(Masks, WhatStandsInHiddenKeysAndValuesDoesNotMatter) {
   for (std::int64_t item = 0; item < 4; ++item) {
     const std::int64_t length = clean.lengths[static_cast<std::size_t>(item)];
     EXPECT_TRUE(all_zero(expected.dk.slice(0, item, item + 1).slice(1, length, 18))) << "hidden keys of item " << item;
-    EXPECT_TRUE(all_zero(expected.dv.slice(0, item, item + 1).slice(1, length, 18))) << "hidden values of item " << item;
+    EXPECT_TRUE(all_zero(expected.dv.slice(0, item, item + 1).slice(1, length, 18)))
+        << "hidden values of item " << item;
   }
 }
 
@@ -142,7 +144,8 @@ TEST_P(Masks, NanInAVisibleKeyReachesItsItemOnly) {
   dirty.k.data<float>()[(9 + 3) * 19 + 5] = kNan;  // item 1, key 3
   const Outcome got = run(dirty);
   for (const std::int64_t item : {0, 2}) {
-    EXPECT_TRUE(same_bits(got.context.slice(0, item, item + 1).clone(), expected.context.slice(0, item, item + 1).clone()));
+    EXPECT_TRUE(
+        same_bits(got.context.slice(0, item, item + 1).clone(), expected.context.slice(0, item, item + 1).clone()));
     EXPECT_TRUE(same_bits(got.dk.slice(0, item, item + 1).clone(), expected.dk.slice(0, item, item + 1).clone()));
   }
   for (std::int64_t i = 0; i < 3 * 21; ++i) EXPECT_TRUE(std::isnan(got.context.data<float>()[3 * 21 + i]));
@@ -166,7 +169,9 @@ TEST_P(Masks, WeightsSumToOneAndAskingChangesNothing) {
         EXPECT_GT(weight, 0);
         sum += weight;
         for (std::size_t c = 0; c < 21; ++c) {
-          read[c] += weight * a.v.data<float>()[(static_cast<std::int64_t>(item) * 33 + key) * 21 + static_cast<std::int64_t>(c)];
+          read[c] +=
+              weight *
+              a.v.data<float>()[(static_cast<std::int64_t>(item) * 33 + key) * 21 + static_cast<std::int64_t>(c)];
         }
       }
       EXPECT_NEAR(sum, 1, 1e-6);
@@ -191,7 +196,8 @@ TEST_P(Masks, ATraceThrowsOnceItsStepHasEnded) {
   const Attention a = attention(5, {5, 2});
   Tape tape;
   const Trace trace =
-      attend_additive(tape.constant(a.q), tape.constant(a.k), tape.constant(a.v), tape.constant(a.theta), a.lengths).trace;
+      attend_additive(tape.constant(a.q), tape.constant(a.k), tape.constant(a.v), tape.constant(a.theta), a.lengths)
+          .trace;
   EXPECT_EQ(trace.weights({.item = 1}).shape(), (Shape{3, 2}));
   EXPECT_THROW(trace.weights({.item = 2}), Error);
   EXPECT_THROW(trace.weights({.item = -1}), Error);
@@ -205,7 +211,8 @@ TEST_P(Masks, ATraceThrowsOnceItsStepHasEnded) {
 TEST_P(Masks, RowsThatHaveEndedKeepTheirStateAndReachNothing) {
   constexpr std::int64_t kBatch = 6, kWidth = 19, kActive = 4;
   const Tensor input = drawn({kBatch, 3 * kWidth}, 1), state = drawn({kBatch, kWidth}, 2);
-  const Tensor recurrent = drawn({kWidth, 3 * kWidth}, 3), bias = drawn({3 * kWidth}, 4), seed = drawn({kBatch, kWidth}, 5);
+  const Tensor recurrent = drawn({kWidth, 3 * kWidth}, 3), bias = drawn({3 * kWidth}, 4),
+               seed = drawn({kBatch, kWidth}, 5);
   struct Step {
     Tensor y, d_input, d_state, d_recurrent, d_bias;
   };

@@ -12,6 +12,7 @@
 #include "base/float_mode.h"
 #include "base/pool.h"
 #include "kernels/target.h"
+#include "support/cases.h"
 #include "verify/checks.h"
 #include "verify/table.h"
 
@@ -80,6 +81,10 @@ TEST_P(Operation, GradientMatchesFiniteDifferences) {
   std::int64_t checked = 0, skipped = 0;
   std::map<std::string, bool> has_gradient;
   for (const Case& each : row().cases) {
+    for (int seed = 2; seed <= cases(3); ++seed) {  // further numbers, beside those below
+      const GradientReport report = check_gradient(each, draw(each, static_cast<std::uint64_t>(seed)));
+      EXPECT_LE(report.worst, 1.0) << each.name << ", seed " << seed << ": " << report.where;
+    }
     const Data data = draw(each);
     const GradientReport report = check_gradient(each, data);
     EXPECT_LE(report.worst, 1.0) << each.name << ": " << report.where;
@@ -113,13 +118,15 @@ TEST_P(Operation, ReferenceMatchesTheScalarFormula) {
 TEST_P(Operation, KernelsMatchTheReferenceOnEveryTarget) {
   ASSERT_FALSE(targets().empty());
   for (const Case& each : row().cases) {
-    const Data data = draw(each);
-    const Exact terms = exact(each, data);
-    const Result reference = run(each, data, {.type = DType::kF64});
-    for (const std::string& name : targets()) {
-      const TargetScope scope(name);
-      const Worst worst = compare(run(each, data), reference, terms, kKernelBound);
-      EXPECT_TRUE(worst.good()) << each.name << " on " << name << ": " << worst.where;
+    for (int seed = 1; seed <= cases(5); ++seed) {
+      const Data data = draw(each, static_cast<std::uint64_t>(seed));
+      const Exact terms = exact(each, data);
+      const Result reference = run(each, data, {.type = DType::kF64});
+      for (const std::string& name : targets()) {
+        const TargetScope scope(name);
+        const Worst worst = compare(run(each, data), reference, terms, kKernelBound);
+        EXPECT_TRUE(worst.good()) << each.name << " on " << name << ", seed " << seed << ": " << worst.where;
+      }
     }
   }
 }
@@ -176,7 +183,8 @@ TEST_P(Operation, ItemsDoNotDependOnTheirNeighbours) {
     if (count == 0) continue;
     const Data data = draw(each);
     const Result whole = run(each, data);
-    for (const Items items : {Items{0, 1}, Items{count / 2, count / 2 + 1}, Items{count - 1, count}, Items{count / 3, count}}) {
+    for (const Items items :
+         {Items{0, 1}, Items{count / 2, count / 2 + 1}, Items{count - 1, count}, Items{count / 3, count}}) {
       const Result part = run(each, data, {.items = items});
       const auto where = [&] { return text(each.name, ", items ", items.begin, "…", items.end, " of ", count); };
       if (each.output_batched) {
@@ -275,7 +283,8 @@ TEST_P(Operation, NanReachesWhatDependsOnItAndNoOtherItem) {
     const Data clean = draw(each);
     const std::size_t count = each.inputs.size();
     for (std::size_t input = 0; input <= count; ++input) {  // the last turn: the seed
-      const bool is_seed = input == count, batched = is_seed ? each.items() > 0 && each.output_batched : each.inputs[input].batched;
+      const bool is_seed = input == count,
+                 batched = is_seed ? each.items() > 0 && each.output_batched : each.inputs[input].batched;
       const Tensor& source = is_seed ? clean.seed : clean.inputs[input];
       if (source.size() == 0) continue;
       for (const std::int64_t at : {std::int64_t{0}, source.size() / 2, source.size() - 1}) {
@@ -287,11 +296,13 @@ TEST_P(Operation, NanReachesWhatDependsOnItAndNoOtherItem) {
         for (const std::string& name : targets()) {
           const TargetScope scope(name);
           const Result got = run(each, data);
-          const std::string what = text(each.name, " on ", name, ", NaN in ", is_seed ? "the seed" : each.inputs[input].name, '[', at, ']');
+          const std::string what =
+              text(each.name, " on ", name, ", NaN in ", is_seed ? "the seed" : each.inputs[input].name, '[', at, ']');
           EXPECT_EQ(hidden(got.output, expected.output, true), "") << what << ": output";
           for (std::size_t i = 0; i < count; ++i) {
             if (!got.gradients[i].defined()) continue;
-            EXPECT_EQ(hidden(got.gradients[i], expected.gradients[i], false), "") << what << ": gradient of " << each.inputs[i].name;
+            EXPECT_EQ(hidden(got.gradients[i], expected.gradients[i], false), "")
+                << what << ": gradient of " << each.inputs[i].name;
           }
           if (!batched) continue;
           const Result untouched = run(each, clean);
@@ -302,7 +313,8 @@ TEST_P(Operation, NanReachesWhatDependsOnItAndNoOtherItem) {
           };
           for (std::size_t i = 0; i < count; ++i) {
             if (!each.inputs[i].batched) continue;
-            EXPECT_TRUE(others_agree(got.gradients[i], untouched.gradients[i])) << what << ": gradient of " << each.inputs[i].name;
+            EXPECT_TRUE(others_agree(got.gradients[i], untouched.gradients[i]))
+                << what << ": gradient of " << each.inputs[i].name;
           }
         }
       }
