@@ -12,6 +12,7 @@
 #include "autograd/ops.h"
 #include "base/check.h"
 #include "base/random.h"
+#include "verify/checks.h"
 
 namespace regard::verify {
 namespace {
@@ -122,6 +123,8 @@ struct Pass {
   Trace first;
 };
 
+// One operation a statement: the order in which a compiler evaluates arguments is its own affair, but the order of the
+// operations on the tape decides the order in which gradients are added up.
 Pass forward(Tape& tape, const Model& model, const Batch& batch, std::uint64_t step) {
   const std::int64_t count = batch.count(), length = batch.source_length, words = batch.target_length;
   const auto use = [&](const Parameter* parameter) { return tape.use(*parameter); };
@@ -129,60 +132,92 @@ Pass forward(Tape& tape, const Model& model, const Batch& batch, std::uint64_t s
   Pass pass;
 
   // Encoder: [rows, length, embedding], dropped out by example, then one step a column.
-  pass.embedded = embedding(use(model.embedding), batch.ids(&Example::source, length));
+  const Var table = use(model.embedding);
+  pass.embedded = embedding(table, batch.ids(&Example::source, length));
   const Var dropped = dropout(pass.embedded, 0.2f, key, batch.numbers);
   const Var columns = transpose(dropped, 0, 1);  // [length, rows, embedding]
-  const Var inputs = matmul(columns, use(model.input), {.bias = use(model.input_bias)});
+  const Var input_weight = use(model.input), input_bias = use(model.input_bias);
+  const Var inputs = matmul(columns, input_weight, {.bias = input_bias});
   Tensor zeros = tape.make({count, kHidden});
   std::fill_n(zeros.data<float>(), zeros.size(), 0.0f);
   Var state = tape.constant(zeros);
   const Var recurrent = use(model.recurrent), recurrent_bias = use(model.recurrent_bias);
   std::vector<Var> states;
   for (std::int64_t time = 0; time < length; ++time) {
-    const Var input = reshape(slice(inputs, 0, time, time + 1), {count, 3 * kHidden});
+    const Var column = slice(inputs, 0, time, time + 1);
+    const Var input = reshape(column, {count, 3 * kHidden});
     state = gru_cell(input, state, recurrent, recurrent_bias, batch.active(time));
     states.push_back(reshape(state, {count, 1, kHidden}));
   }
   const Var memory = concat(states, 1);  // [rows, length, hidden]
-  const Var keys = layer_norm(matmul(memory, use(model.keys)), use(model.key_weight), use(model.key_bias));
+  const Var key_weights = use(model.keys), key_weight = use(model.key_weight), key_bias = use(model.key_bias);
+  const Var projected = matmul(memory, key_weights);
+  const Var keys = layer_norm(projected, key_weight, key_bias);
 
   // Decoder: one step a target word.
-  const Var words_in = embedding(use(model.embedding), batch.ids(&Example::target, words));
+  const Var words_in = embedding(table, batch.ids(&Example::target, words));
   const Var decode = use(model.decode), decode_bias = use(model.decode_bias), theta = use(model.theta);
+  const Var queries = use(model.queries), read_weight = use(model.read), read_bias = use(model.read_bias);
   std::vector<Var> decoded;
   for (std::int64_t word = 0; word < words; ++word) {
-    const Var query = reshape(matmul(state, use(model.queries), {.transpose_b = true}), {count, 1, kScore});
+    const Var turned = matmul(state, queries, {.transpose_b = true});
+    const Var query = reshape(turned, {count, 1, kScore});
     const Attended attended = attend_additive(query, keys, memory, theta, batch.lengths);
     if (word == 0) pass.first = attended.trace;
-    const Var read = concat({attended.context, slice(words_in, 1, word, word + 1)}, -1);
-    const Var input =
-        matmul(reshape(read, {count, kHidden + kEmbedding}), use(model.read), {.bias = use(model.read_bias)});
+    const Var word_in = slice(words_in, 1, word, word + 1);
+    const Var both = concat({attended.context, word_in}, -1);
+    const Var read = reshape(both, {count, kHidden + kEmbedding});
+    const Var input = matmul(read, read_weight, {.bias = read_bias});
     state = gru_cell(input, state, decode, decode_bias);
     decoded.push_back(reshape(state, {count, 1, kHidden}));
   }
 
-  // Output: a gated layer of every activation, normalised, tied to the embedding.
-  const Var all = reshape(concat(decoded, 1), {count * words, kHidden});
-  const Var mixed = matmul(all, use(model.hidden)), gates = matmul(all, use(model.gate));
-  const Var shaped = gelu(mixed) + silu(mixed) * sigmoid(gates) - gelu_tanh(gates) / exp(tanh(mixed));
-  const Var weighed = shaped * softmax(gates) + relu(mixed) * exp(log_softmax(gates));
-  const Var normal = rms_norm(weighed, use(model.norm));
-  Tensor targets = batch.ids(&Example::target, words).reshape({count * words});
-  Tensor weights = Tensor::zeros({count * words});
+  // Output: (gelu m + silu m·σ(g) − gelu_tanh g/exp(tanh m))·softmax g + relu m·exp(log_softmax g), normalised, tied to
+  // the embedding.
+  const Var hidden_weight = use(model.hidden), gate_weight = use(model.gate), norm_weight = use(model.norm);
+  const Var output_bias = use(model.output_bias);
+  const Var together = concat(decoded, 1);
+  const Var all = reshape(together, {count * words, kHidden});
+  const Var m = matmul(all, hidden_weight);
+  const Var g = matmul(all, gate_weight);
+  const Var a = gelu(m);
+  const Var b = silu(m);
+  const Var c = sigmoid(g);
+  const Var d = b * c;
+  const Var e = a + d;
+  const Var f = gelu_tanh(g);
+  const Var h = tanh(m);
+  const Var i = exp(h);
+  const Var j = f / i;
+  const Var k = e - j;
+  const Var l = softmax(g);
+  const Var n = k * l;
+  const Var o = relu(m);
+  const Var p = log_softmax(g);
+  const Var q = exp(p);
+  const Var r = o * q;
+  const Var mixed = n + r;
+  const Var normal = rms_norm(mixed, norm_weight);
+  const Tensor targets = batch.ids(&Example::target, words).reshape({count * words});
+  Tensor weights = Tensor::zeros({count * words}), lengths = tape.make({count});
   for (std::int64_t row = 0; row < count; ++row) {
-    const auto size = static_cast<std::int64_t>(batch.rows[static_cast<std::size_t>(row)].target.size());
-    for (std::int64_t i = 0; i < size; ++i) weights.data<float>()[row * words + i] = 1;
+    const Example& example = batch.rows[static_cast<std::size_t>(row)];
+    std::fill_n(weights.data<float>() + row * words, example.target.size(), 1.0f);
+    lengths.data<float>()[row] = 0.01f * static_cast<float>(example.source.size());
   }
-  const CrossEntropy entropy =
-      linear_cross_entropy(normal, use(model.embedding), use(model.output_bias), targets, weights, true);
+  const CrossEntropy entropy = linear_cross_entropy(normal, table, output_bias, targets, weights, true);
   pass.log_probabilities = entropy.log_probabilities.reshape({count, words});
-  // A penalty, so that sum, mean and log are part of it: of what belongs to the example itself.
-  const Var penalty = sum(mean(log(number(tape, 1) + pass.embedded * pass.embedded), -1), 1);
-  Tensor lengths = tape.make({count});
-  for (std::int64_t row = 0; row < count; ++row) {
-    lengths.data<float>()[row] = 0.01f * static_cast<float>(batch.lengths[static_cast<std::size_t>(row)]);
-  }
-  pass.loss = entropy.loss + sum(penalty * tape.constant(lengths));
+
+  // A penalty, so that sum, mean and log take part: of what belongs to the example itself.
+  const Var one = number(tape, 1);
+  const Var squares = pass.embedded * pass.embedded;
+  const Var more = one + squares;
+  const Var logs = log(more);
+  const Var means = mean(logs, -1);
+  const Var sums = sum(means, 1);
+  const Var weighed = sums * tape.constant(lengths);
+  const Var penalty = sum(weighed);
+  pass.loss = entropy.loss + penalty;
   return pass;
 }
 
@@ -206,9 +241,17 @@ struct HashState {
 
 }  // namespace
 
-std::string hash_of(const std::vector<Tensor>& tensors) {
+std::string operation_hash(const Row& row) {
   HashState hash;
-  for (const Tensor& tensor : tensors) add(&hash.state, tensor);
+  for (const std::vector<Case>& cases : {row.cases, row.large}) {
+    for (const Case& each : cases) {
+      const Result result = run(each, draw(each));
+      add(&hash.state, result.output);
+      for (const Tensor& gradient : result.gradients) {
+        if (gradient.defined()) add(&hash.state, gradient);
+      }
+    }
+  }
   return digits(&hash.state);
 }
 

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "tensor/tensor.h"
+#include "verify/table.h"
 
 namespace regard::verify {
 
@@ -19,6 +20,9 @@ inline constexpr int kExamples = 9;
 
 // XXH3-128 of all losses, log-probabilities, gradients and, in the end, weights; 32 hexadecimal digits.
 std::string reference_hash();
+
+// Likewise, of the outputs and gradients of all cases of an operation.
+std::string operation_hash(const Row& row);
 
 // All that belongs to one example and to nobody else.
 struct ExampleResult {
@@ -29,7 +33,5 @@ struct ExampleResult {
 };
 // A forward and a backward pass over the given examples (0…kExamples−1), results in the same order.
 std::vector<ExampleResult> run_examples(const std::vector<int>& examples, std::int64_t padding);
-
-std::string hash_of(const std::vector<Tensor>& tensors);
 
 }  // namespace regard::verify
