@@ -25,12 +25,9 @@ const std::vector<std::int32_t>& Decoded::words(std::int64_t row) const {
 
 Tensor Decoded::weights(std::int64_t row) const {
   const auto written = static_cast<std::int64_t>(words(row).size());
-  if (written == 0) return Tensor::zeros({0, 0});
-  Tensor result;
+  const Tensor result = Tensor::empty({written, lengths_[static_cast<std::size_t>(row)]});
   for (std::int64_t i = 0; i < written; ++i) {
-    const Tensor one = traces_[static_cast<std::size_t>(i)].weights({.item = row});  // [1, keys]
-    if (!result.defined()) result = Tensor::empty({written, one[1]});
-    result.slice(0, i, i + 1).copy_from(one);
+    result.slice(0, i, i + 1).copy_from(traces_[static_cast<std::size_t>(i)].weights({.item = row}));
   }
   return result;
 }
@@ -39,6 +36,7 @@ Decoded greedy(const Seq2seq& model, Tape& tape, const Batch& batch, const Greed
   const auto rows = static_cast<std::size_t>(batch.size());
   Decoded decoded;
   decoded.words_.resize(rows);
+  decoded.lengths_ = batch.lengths;
   if (rows == 0) return decoded;
   const Seq2seq::Encoded encoded = model.encode(tape, batch);
   std::vector<std::int32_t> previous(rows, settings.begin);

@@ -2,8 +2,14 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <cstring>
+#include <fstream>
+#include <map>
+#include <numeric>
+#include <sstream>
+#include <string>
 #include <vector>
 
 #include "base/pool.h"
@@ -100,6 +106,83 @@ TEST(Seq2seq, GradientMatchesFiniteDifferencesInDouble) {
     }
   }
   EXPECT_GT(moving, 60);  // there was a gradient to find
+}
+
+// tests/golden/seq2seq.txt: loss, log-probabilities and gradients that PyTorch finds for the same weights.
+void expect_golden(DType type, double tolerance, double gradient_tolerance) {
+  Parameters parameters;
+  const Seq2seq model(
+      Builder(parameters, RandomKey(3), type),
+      {.source_words = 11, .target_words = 9, .embedding = 5, .hidden = 6, .attention = 7, .readout = 4});
+  std::map<std::string, Parameter*> sorted;
+  for (Parameter& parameter : parameters) sorted[parameter.name] = &parameter;
+  int number = 0;
+  for (const auto& [name, parameter] : sorted) {
+    Tensor values = Tensor::empty(parameter->value.shape(), DType::kF64);
+    for (std::int64_t i = 0; i < values.size(); ++i) {
+      values.data<double>()[i] = 0.6 * std::sin(1 + 1.7 * number + 0.9 * static_cast<double>(i));
+    }
+    parameter->value.copy_from(values.to(type));
+    ++number;
+  }
+  const std::vector<SequencePair> pairs = {{.source = {3, 1, 4}, .target = {2, 5, 8, 3}},
+                                           {.source = {1, 5, 9, 2, 6, 10, 0}, .target = {7, 2}},
+                                           {.source = {8}, .target = {4}},
+                                           {.source = {9, 7, 9, 3}, .target = {}}};
+  const Batch batch = make_batch(pairs, {});
+  Gradients gradients(parameters);
+  Tape tape(gradients);
+  const Seq2seq::Loss result = model.loss(tape, batch);
+  const Tensor log_p = result.log_probabilities.to(DType::kF64);
+  tape.backward(result.loss);
+  gradients.settle();
+
+  const auto expect = [](double got, double expected, double gate, const std::string& what) {
+    EXPECT_NEAR(got, expected, gate + gate * std::fabs(expected)) << what;
+  };
+  std::ifstream golden(REGARD_SOURCE_DIR "/tests/golden/seq2seq.txt");
+  std::size_t losses = 0, probabilities = 0, names = 0;
+  for (std::string line; std::getline(golden, line);) {
+    std::istringstream words(line);
+    std::string kind, name;
+    words >> kind;
+    if (kind == "loss") {
+      double expected = 0;
+      words >> expected;
+      expect(result.loss.value().item(), expected, tolerance, line);
+      ++losses;
+    } else if (kind == "log_probability") {
+      std::size_t pair = 0;
+      std::int64_t step = 0;
+      double expected = 0;
+      words >> pair >> step >> expected;
+      const auto row = std::find(batch.order.begin(), batch.order.end(), pair) - batch.order.begin();
+      expect(log_p.data<double>()[step * batch.size() + row], expected, tolerance, line);
+      ++probabilities;
+    } else if (kind == "gradient") {
+      double sum = 0, squares = 0, first = 0, last = 0;
+      words >> name >> sum >> squares >> first >> last;
+      const Tensor gradient = gradients.of(*sorted.at(name)).to(DType::kF64);
+      const double* g = gradient.data<double>();
+      const std::int64_t count = gradient.size();
+      expect(std::accumulate(g, g + count, 0.0), sum, gradient_tolerance, line);
+      expect(std::inner_product(g, g + count, g, 0.0), squares, gradient_tolerance, line);
+      expect(g[0], first, gradient_tolerance, line);
+      expect(g[count - 1], last, gradient_tolerance, line);
+      ++names;
+    }
+  }
+  EXPECT_EQ(losses, 1u);
+  EXPECT_EQ(probabilities, 11u);
+  EXPECT_EQ(names, parameters.size());
+}
+
+TEST(Seq2seq, AgreesWithPyTorch) {
+  expect_golden(DType::kF64, 1e-12, 1e-12);
+  for (const std::string& name : targets()) {
+    const TargetScope scope(name);
+    expect_golden(DType::kF32, 1e-5, 1e-4);
+  }
 }
 
 TEST(Seq2seq, LossFallsToWhatCanBeLearnedByHeart) {
