@@ -130,9 +130,14 @@ void Tape::backward(Var output, const Tensor& seed) {
         ", expected ", top.value);
   for (std::size_t i = 0; i <= output.index_; ++i) {  // what an earlier pass left between inputs and output
     Node& old = chunks_[i / kChunk][i % kChunk];
-    if (old.back == nullptr) continue;
-    old.reached = false;
-    if (std::exchange(old.borrowed, false)) old.gradient = Tensor();
+    if (old.back != nullptr) {
+      old.reached = false;
+      if (std::exchange(old.borrowed, false)) old.gradient = Tensor();
+    } else if (old.reached && old.borrowed) {  // an input keeps what it has; its lender is about to be written again
+      const Tensor lender = std::exchange(old.gradient, make(old.value.shape(), old.value.dtype()));
+      old.gradient.copy_from(lender);
+      old.borrowed = false;
+    }
   }
   pass(output, seed);
   for (std::size_t i = output.index_ + 1; i-- > 0;) {

@@ -69,7 +69,9 @@ void print_help() {
   for (const auto& [name, command] : commands()) fmt::print("  {:<10} {}\n", name, command.summary);
   const auto first = commands().contains("demo") ? commands().find("demo") : commands().begin();
   fmt::print("\n  regard COMMAND --help explains a command, regard --version tells the version.\n");
-  if (first != commands().end()) fmt::print("\nExample:\n  {}\n", first->second.example);
+  if (first == commands().end()) return;
+  const std::string_view example = first->second.example;
+  fmt::print("\nExample:\n  {}\n", example.substr(0, example.find('\n')));
 }
 
 void print_version() {

@@ -17,6 +17,24 @@ namespace {
 constexpr std::int64_t kChunkElements = 1 << 19;  // 2 MB of logits
 constexpr std::int64_t kChunkRows = 32;           // at the least: each chunk reads the whole weight matrix
 
+// Rows of x for the gradient of the weight: zeros in place of rows with scale 0, whose NaN would survive the product.
+template <class T>
+const T* selected_rows(const Tensor& x, std::int64_t first, std::int64_t size, const Tensor& scales,
+                       const Tensor& room) {
+  const std::int64_t width = x[1];
+  const T *from = x.data<T>() + first * width, *scale = scales.data<T>() + first;
+  if (!room.defined() || std::find(scale, scale + size, T{0}) == scale + size) return from;
+  T* to = room.data<T>();
+  for (std::int64_t i = 0; i < size; ++i) {
+    if (scale[i] == 0) {
+      std::fill_n(to + i * width, width, T{0});
+    } else {
+      std::copy_n(from + i * width, width, to + i * width);
+    }
+  }
+  return to;
+}
+
 }  // namespace
 
 CrossEntropy linear_cross_entropy(Var x, Var weight, Var bias, const Tensor& targets, const Tensor& token_weights,
@@ -86,6 +104,7 @@ CrossEntropy linear_cross_entropy(Var x, Var weight, Var bias, const Tensor& tar
       const Target dx = tape.target(x), d_weight = tape.target(weight), d_bias = tape.target(bias);
       const Tensor scales = tape.make({count}, type);
       for (std::int64_t i = 0; i < count; ++i) scales.data<T>()[i] = weights.data<T>()[i] * upstream;
+      const Tensor kept = d_weight ? tape.make({chunk, width}, type) : Tensor();
       bool add_weight = d_weight.add, add_bias = d_bias.add;
       for (std::int64_t first = 0; first < count; first += chunk) {
         const std::int64_t size = std::min(chunk, count - first);
@@ -93,7 +112,7 @@ CrossEntropy linear_cross_entropy(Var x, Var weight, Var bias, const Tensor& tar
         cross_entropy_backward(part, ids.data<std::int32_t>() + first, peaks.data<T>() + first, taus.data<T>() + first,
                                scales.data<T>() + first);
         const MatrixOf<const T> up = matrix(static_cast<const T*>(logits.data<T>()), part.count, v);
-        const MatrixOf<const T> in = matrix(static_cast<const T*>(x.value().data<T>() + first * width), part.count, w);
+        const MatrixOf<const T> in = matrix(selected_rows<T>(x.value(), first, size, scales, kept), part.count, w);
         if (dx)
           multiply_by_weight<T>(tape, up, weight, !transposed, dx.gradient.data<T>() + first * width,
                                 {.accumulate = dx.add});
