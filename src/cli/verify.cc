@@ -75,7 +75,8 @@ int verify_operations(const Options& options, const Context& context) {
 // Of the reference run, or of all that one operation gives: where two builds differ, the latter says by which.
 int print_hash(const Options& options) {
   const TargetScope scope(options.target.empty() ? target() : options.target);
-  fmt::print("{}\n", options.op.empty() ? verify::reference_hash() : verify::operation_hash(verify::row_of(options.op)));
+  fmt::print("{}\n",
+             options.op.empty() ? verify::reference_hash() : verify::operation_hash(verify::row_of(options.op)));
   return 0;
 }
 
@@ -87,7 +88,8 @@ const AddCommand command({
       auto options = std::make_shared<Options>();
       app.add_option("--op", options->op, "only this operation")->option_text("NAME");
       app.add_option("--target", options->target, "only this instruction set")->option_text("NAME");
-      app.add_flag("--hash", options->hash, "print a hash of the bits of a training run (with --op: of that operation); the same everywhere");
+      app.add_flag("--hash", options->hash,
+                   "print a hash of the bits of a training run (with --op: of that operation); the same everywhere");
       return [options](const Context& context) {
         const ContextScope scope(context);
         return options->hash ? print_hash(*options) : verify_operations(*options, context);
