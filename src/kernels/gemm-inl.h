@@ -1,0 +1,602 @@
+// The parts of the matrix product that are compiled once per target: a block of C held in registers, a tile of C made
+// of such blocks, and the copying of A and B into the order in which the blocks read them. No threads in here.
+
+#ifndef REGARD_KERNELS_GEMM_INL_H_PLAIN  // what does not depend on the target
+#define REGARD_KERNELS_GEMM_INL_H_PLAIN
+
+#include <algorithm>
+#include <cstddef>
+
+#include "kernels/gemm.h"
+#include "kernels/views.h"
+
+namespace regard::detail {
+
+// How a tile finds B.
+enum class ReadB {
+  kPacked,  // panels of the whole of B
+  kDirect,  // B itself, its rows contiguous: best if it stays in the second cache and A has not too many rows
+  kFar,     // the same for a B that comes from farther away: worth it for few rows of A
+  kPack,    // B itself, packed by the tile block by block
+};
+
+// A product and how its tiles go about it.
+struct Product {
+  Matrix a;
+  Matrix b;                       // kDirect, kPack
+  const float* panels = nullptr;  // kPacked
+  MatrixOf<float> c;
+  Epilogue epilogue;
+  ReadB read_b = ReadB::kPacked;
+  bool keep_panels = false;  // kPack: the panels of the whole tile are wanted, [columns / 16][K][16]
+  bool pack_a = false;
+  std::size_t k_block = 0;       // k is cut into blocks of this length, the sums waiting in C meanwhile
+  std::size_t column_block = 0;  // columns of B that are multiplied with all rows of a tile before going on
+};
+
+struct TileRange {
+  std::size_t row_begin, row_end, column_begin, column_end;  // column_begin is a multiple of kPanelWidth
+};
+
+inline std::size_t round_up(std::size_t value, std::size_t unit) { return (value + unit - 1) / unit * unit; }
+
+// Floats of scratch for a tile of so many rows and columns.
+inline std::size_t packed_a_size(const Product& p, std::size_t rows) {
+  return p.pack_a ? round_up(rows * std::min(p.k_block, p.a.columns), 16) : 0;
+}
+inline std::size_t packed_b_size(const Product& p, std::size_t columns) {
+  const std::size_t depth = std::min(p.k_block, p.a.columns);
+  switch (p.read_b) {
+    case ReadB::kPacked:
+      return 0;
+    case ReadB::kDirect:
+    case ReadB::kFar:
+      return kPanelWidth * depth;  // the last, ragged panel
+    case ReadB::kPack:
+      return p.keep_panels ? packed_size(p.a.columns, columns)
+                           : packed_size(depth, std::min(p.column_block, columns));
+  }
+  return 0;
+}
+
+}  // namespace regard::detail
+
+#endif  // REGARD_KERNELS_GEMM_INL_H_PLAIN
+
+#if defined(REGARD_KERNELS_GEMM_INL_H_TARGET) == defined(HWY_TARGET_TOGGLE)  // once per target
+#ifdef REGARD_KERNELS_GEMM_INL_H_TARGET
+#undef REGARD_KERNELS_GEMM_INL_H_TARGET
+#else
+#define REGARD_KERNELS_GEMM_INL_H_TARGET
+#endif
+
+#include <hwy/cache_control.h>
+#include <hwy/highway.h>
+
+HWY_BEFORE_NAMESPACE();
+namespace regard::HWY_NAMESPACE {
+namespace hn = hwy::HWY_NAMESPACE;
+
+using FloatTag = hn::CappedTag<float, kPanelWidth>;
+using FloatVec = hn::Vec<FloatTag>;
+constexpr int kLanes = HWY_MIN(HWY_LANES(float), static_cast<int>(kPanelWidth));
+constexpr int kVectorsPerPanel = static_cast<int>(kPanelWidth) / kLanes;
+
+// The block of C in registers: its rows, and for a number of rows the panels side by side. All accumulators, and either
+// the vectors of B or the broadcast elements of A, must fit; and there should be eight sums under way at least, for two
+// fused multiply-adds start a cycle and take four.
+#if HWY_TARGET == HWY_AVX3
+constexpr int kBlockRows = 6;
+constexpr int BlockPanels(int /*rows*/) { return 4; }
+constexpr std::size_t kPrefetch = 0;
+#elif HWY_TARGET == HWY_AVX2
+constexpr int kBlockRows = 6;
+constexpr int BlockPanels(int rows) { return rows == 1 ? 4 : rows <= 3 ? 2 : 1; }
+constexpr std::size_t kPrefetch = 24;  // steps of k
+#elif HWY_TARGET == HWY_NEON
+constexpr int kBlockRows = 6;
+constexpr int BlockPanels(int /*rows*/) { return 1; }
+constexpr std::size_t kPrefetch = 0;
+#else  // 16 registers of 4 lanes
+constexpr int kBlockRows = 3;
+constexpr int BlockPanels(int /*rows*/) { return 1; }
+constexpr std::size_t kPrefetch = 0;
+#endif
+constexpr int kBlockPanels = 4;  // the most of all rows
+constexpr std::size_t kPrefetchFar = 6;
+
+struct BlockArguments {
+  const float* a;  // element (i, k) at a[i · a_row + k · a_k]
+  std::size_t a_row, a_k;
+  const float* b;  // column j of panel p at b[p · b_panel + k · b_k + j]
+  std::size_t b_panel, b_k;
+  std::size_t depth;
+  float* c;
+  std::size_t c_row;
+  const float* bias;  // may be null
+  bool resume;        // the sums start at C instead of 0
+  bool relu;
+  bool far_b;
+  const float* next_c;  // where the next block goes
+  const float* ahead;   // what is wanted soon: a line is fetched with every k
+  std::size_t ahead_k;
+};
+
+// A value that stands in a register from here on. Otherwise compilers repeat the load in each of the instructions that
+// use it, and the loads become the limit (g++ 12, AVX-512, three rows: 97 instead of 170 GFLOP/s).
+HWY_INLINE FloatVec InRegister(FloatVec v) {
+#if HWY_ARCH_X86
+  asm("" : "+v"(v.raw));
+#endif
+  return v;
+}
+
+// What of the addresses is known beforehand.
+enum class Order {
+  kAny,
+  kFarB,     // any; B is far apart and out of reach of the processor's own prefetching
+  kRowsOfA,  // rows of A contiguous, B in panels: a_k = 1, b_k = 16
+  kPackedA,  // both packed: a_row = 1, a_k = rows, b_k = 16
+};
+
+template <int kRows, int kPanels, Order kOrder>
+void Block(const BlockArguments& arguments) {
+  constexpr int kVectors = kPanels * kVectorsPerPanel;
+  const FloatTag d;
+  const std::size_t a_row = kOrder == Order::kPackedA ? 1 : arguments.a_row;
+  const std::size_t a_k = kOrder == Order::kPackedA ? kRows : kOrder == Order::kRowsOfA ? 1 : arguments.a_k;
+  const std::size_t b_panel = arguments.b_panel;
+  const std::size_t b_k = kOrder == Order::kAny || kOrder == Order::kFarB ? arguments.b_k : kPanelWidth;
+  // Two pointers each for A and B: row i is then at most twice a_row away, which an address can say by itself.
+  constexpr int kHalfRows = 3, kHalfPanels = 2;
+  const float* HWY_RESTRICT a_low = arguments.a;
+  const float* HWY_RESTRICT a_high = arguments.a + kHalfRows * a_row;
+  const float* HWY_RESTRICT b_low = arguments.b;
+  const float* HWY_RESTRICT b_high = arguments.b + kHalfPanels * b_panel;
+  const float* HWY_RESTRICT ahead = arguments.ahead;
+  const std::size_t ahead_k = arguments.ahead_k;
+  FloatVec sum[kRows][kVectors];
+  if (arguments.resume) {
+#pragma GCC unroll 8
+    for (int i = 0; i < kRows; ++i) {
+#pragma GCC unroll 8
+      for (int panel = 0; panel < kPanels; ++panel)
+        hwy::Prefetch(arguments.next_c + static_cast<std::size_t>(i) * arguments.c_row + panel * kPanelWidth);
+    }
+#pragma GCC unroll 8
+    for (int i = 0; i < kRows; ++i) {
+#pragma GCC unroll 8
+      for (int v = 0; v < kVectors; ++v)
+        sum[i][v] = hn::LoadU(d, arguments.c + static_cast<std::size_t>(i) * arguments.c_row + v * kLanes);
+    }
+  } else {
+#pragma GCC unroll 8
+    for (int i = 0; i < kRows; ++i) {
+#pragma GCC unroll 8
+      for (int v = 0; v < kVectors; ++v) sum[i][v] = hn::Zero(d);
+    }
+  }
+  const auto load_a = [&](int i) HWY_ATTR __attribute__((always_inline)) {
+    return hn::Set(d, i < kHalfRows ? a_low[static_cast<std::size_t>(i) * a_row]
+                                    : a_high[static_cast<std::size_t>(i - kHalfRows) * a_row]);
+  };
+  const auto load_b = [&](int v) HWY_ATTR __attribute__((always_inline)) {
+    const int panel = v / kVectorsPerPanel;
+    const float* at = panel < kHalfPanels ? b_low + static_cast<std::size_t>(panel) * b_panel
+                                          : b_high + static_cast<std::size_t>(panel - kHalfPanels) * b_panel;
+    if (kPrefetch != 0 && (kOrder == Order::kRowsOfA || kOrder == Order::kPackedA) && v % kVectorsPerPanel == 0) hwy::Prefetch(at + kPrefetch * b_k);
+    if (kOrder == Order::kFarB && v % kVectorsPerPanel == 0) hwy::Prefetch(at + kPrefetchFar * b_k);
+    return hn::LoadU(d, at + v % kVectorsPerPanel * kLanes);
+  };
+  const auto step = [&]() HWY_ATTR __attribute__((always_inline)) {
+    if constexpr (kRows <= kVectors) {  // the elements of A stay, B passes by
+      FloatVec x[kRows];
+#pragma GCC unroll 8
+      for (int i = 0; i < kRows; ++i) x[i] = load_a(i);
+#pragma GCC unroll 8
+      for (int v = 0; v < kVectors; ++v) {
+        const FloatVec y = kRows == 1 ? load_b(v) : InRegister(load_b(v));
+#pragma GCC unroll 8
+        for (int i = 0; i < kRows; ++i) sum[i][v] = hn::MulAdd(x[i], y, sum[i][v]);
+      }
+    } else {  // the vectors of B stay
+      FloatVec y[kVectors];
+#pragma GCC unroll 8
+      for (int v = 0; v < kVectors; ++v) y[v] = InRegister(load_b(v));
+#pragma GCC unroll 8
+      for (int i = 0; i < kRows; ++i) {
+        const FloatVec x = load_a(i);
+#pragma GCC unroll 8
+        for (int v = 0; v < kVectors; ++v) sum[i][v] = hn::MulAdd(x, y[v], sum[i][v]);
+      }
+    }
+    __builtin_prefetch(ahead, 0, 2);
+    a_low += a_k;
+    a_high += a_k;
+    b_low += b_k;
+    b_high += b_k;
+    ahead += ahead_k;
+  };
+  std::size_t k = 0;
+  if constexpr (kOrder == Order::kRowsOfA || kOrder == Order::kPackedA) {
+    for (; k + 4 <= arguments.depth; k += 4) {
+      step();
+      step();
+      step();
+      step();
+    }
+  }
+  for (; k < arguments.depth; ++k) step();
+  if (arguments.bias != nullptr) {
+#pragma GCC unroll 8
+    for (int v = 0; v < kVectors; ++v) {
+      const FloatVec bias = hn::LoadU(d, arguments.bias + v * kLanes);
+#pragma GCC unroll 8
+      for (int i = 0; i < kRows; ++i) sum[i][v] = hn::Add(sum[i][v], bias);
+    }
+  }
+  if (arguments.relu) {
+    const FloatVec zero = hn::Zero(d);
+#pragma GCC unroll 8
+    for (int i = 0; i < kRows; ++i) {
+#pragma GCC unroll 8
+      for (int v = 0; v < kVectors; ++v) sum[i][v] = hn::IfThenZeroElse(hn::Lt(sum[i][v], zero), sum[i][v]);
+    }
+  }
+#pragma GCC unroll 8
+  for (int i = 0; i < kRows; ++i) {
+#pragma GCC unroll 8
+    for (int v = 0; v < kVectors; ++v)
+      hn::StoreU(sum[i][v], d, arguments.c + static_cast<std::size_t>(i) * arguments.c_row + v * kLanes);
+  }
+}
+
+template <int kRows>
+HWY_INLINE void BlockOfRows(int panels, const BlockArguments& arguments) {
+  if constexpr (kRows <= kBlockRows) {
+    constexpr int kMost = BlockPanels(kRows);
+    if (panels == kMost && arguments.b_k == kPanelWidth) {
+      if (arguments.a_k == 1) return Block<kRows, kMost, Order::kRowsOfA>(arguments);
+      if (arguments.a_row == 1 && arguments.a_k == kRows) return Block<kRows, kMost, Order::kPackedA>(arguments);
+    }
+    if (panels == kMost && arguments.far_b) return Block<kRows, kMost, Order::kFarB>(arguments);
+    switch (panels) {
+      case 1:
+        return Block<kRows, 1, Order::kAny>(arguments);
+      case 2:
+        return Block<kRows, HWY_MIN(2, kMost), Order::kAny>(arguments);
+      case 3:
+        return Block<kRows, HWY_MIN(3, kMost), Order::kAny>(arguments);
+      case 4:
+        return Block<kRows, HWY_MIN(4, kMost), Order::kAny>(arguments);
+    }
+  }
+}
+
+HWY_INLINE void AnyBlock(int rows, int panels, const BlockArguments& arguments) {
+  switch (rows) {
+    case 1:
+      return BlockOfRows<1>(panels, arguments);
+    case 2:
+      return BlockOfRows<2>(panels, arguments);
+    case 3:
+      return BlockOfRows<3>(panels, arguments);
+    case 4:
+      return BlockOfRows<4>(panels, arguments);
+    case 5:
+      return BlockOfRows<5>(panels, arguments);
+    case 6:
+      return BlockOfRows<6>(panels, arguments);
+  }
+}
+
+// The activations that do not fit into a block: a second look at its rows while they are in the first cache. `width` is
+// a multiple of the panel.
+inline void Activate(Activation activation, float* c, std::size_t c_row, int rows, std::size_t width) {
+  const FloatTag d;
+  const auto each = [&](auto function) HWY_ATTR {
+    for (int i = 0; i < rows; ++i) {
+      float* row = c + static_cast<std::size_t>(i) * c_row;
+      for (std::size_t j = 0; j < width; j += kLanes) hn::StoreU(function(hn::LoadU(d, row + j)), d, row + j);
+    }
+  };
+  switch (activation) {
+    case Activation::kNone:
+    case Activation::kRelu:  // done in the block
+      return;
+    case Activation::kTanh:
+    case Activation::kSigmoid:
+    case Activation::kGelu:
+    case Activation::kSilu:
+      each([&](FloatVec x) HWY_ATTR { return x; });
+      return;
+  }
+}
+
+// Cuts `rows` into blocks of nearly equal height: 7 rows as 4 + 3 rather than 6 + 1.
+struct RowBlocks {
+  std::size_t rows, count, base, larger;
+  explicit RowBlocks(std::size_t all)
+      : rows(all),
+        count((all + kBlockRows - 1) / kBlockRows),
+        base(count == 0 ? 0 : all / count),
+        larger(count == 0 ? 0 : all % count) {}
+  std::size_t height(std::size_t block) const { return base + (block < larger ? 1 : 0); }
+};
+
+// ------------------------------------------------------------------------------------------------------------ packing
+
+// Four elements each of the rows p, p + 4·stride, p + 8·stride, …, a row a 128-bit block.
+template <class D>
+HWY_INLINE hn::Vec<D> LoadBlocks(D d, const float* p, std::size_t stride) {
+  if constexpr (hn::MaxLanes(D()) <= 4) {
+    return hn::LoadU(d, p);
+  } else {
+    const hn::Half<D> half;
+    const auto lower = LoadBlocks(half, p, stride);
+    const auto upper = LoadBlocks(half, p + 4 * (hn::MaxLanes(half) / 4) * stride, stride);
+    return hn::Combine(d, upper, lower);
+  }
+}
+
+// to[k · 16 + j] = from[j · stride + k] for four k and as many j as D has lanes.
+template <class D>
+HWY_INLINE void TransposeFour(D d, const float* from, std::size_t stride, float* to) {
+  const hn::Repartition<double, D> pairs;
+  const auto r0 = LoadBlocks(d, from, stride);
+  const auto r1 = LoadBlocks(d, from + stride, stride);
+  const auto r2 = LoadBlocks(d, from + 2 * stride, stride);
+  const auto r3 = LoadBlocks(d, from + 3 * stride, stride);
+  const auto low01 = hn::BitCast(pairs, hn::InterleaveLower(d, r0, r1));  // 00 10 01 11
+  const auto low23 = hn::BitCast(pairs, hn::InterleaveLower(d, r2, r3));  // 20 30 21 31
+  const auto high01 = hn::BitCast(pairs, hn::InterleaveUpper(d, r0, r1));
+  const auto high23 = hn::BitCast(pairs, hn::InterleaveUpper(d, r2, r3));
+  hn::StoreU(hn::BitCast(d, hn::InterleaveLower(pairs, low01, low23)), d, to);
+  hn::StoreU(hn::BitCast(d, hn::InterleaveUpper(pairs, low01, low23)), d, to + kPanelWidth);
+  hn::StoreU(hn::BitCast(d, hn::InterleaveLower(pairs, high01, high23)), d, to + 2 * kPanelWidth);
+  hn::StoreU(hn::BitCast(d, hn::InterleaveUpper(pairs, high01, high23)), d, to + 3 * kPanelWidth);
+}
+
+// Panel of up to 16 columns, each contiguous.
+inline void PackColumns(const float* b, std::size_t column_stride, std::size_t depth, std::size_t columns,
+                        float* panel) {
+  if (columns < kPanelWidth) std::fill_n(panel, depth * kPanelWidth, 0.0f);
+  for (std::size_t k = 0; k < depth; k += 4) {
+    const float* from = b + k;
+    float* to = panel + k * kPanelWidth;
+    std::size_t j = 0;
+    if (k + 4 <= depth) {
+      for (; j + kLanes <= columns; j += kLanes)
+        TransposeFour(FloatTag(), from + j * column_stride, column_stride, to + j);
+      for (; j + 4 <= columns; j += 4)
+        TransposeFour(hn::CappedTag<float, 4>(), from + j * column_stride, column_stride, to + j);
+    }
+    for (; j < columns; ++j) {
+      for (std::size_t i = 0; i < HWY_MIN(std::size_t{4}, depth - k); ++i)
+        to[i * kPanelWidth + j] = from[j * column_stride + i];
+    }
+  }
+}
+
+// Up to four panels of rows that are contiguous.
+inline void PackRows(const float* b, std::size_t row_stride, std::size_t depth, std::size_t columns, float* panel,
+                     std::size_t panel_stride) {
+  const FloatTag d;
+  const std::size_t full = columns / kPanelWidth, rest = columns % kPanelWidth;
+  for (std::size_t k = 0; k < depth; ++k) {
+    const float* from = b + k * row_stride;
+    float* to = panel + k * kPanelWidth;
+    for (std::size_t p = 0; p < full; ++p, from += kPanelWidth, to += panel_stride) {
+#pragma GCC unroll 4
+      for (int j = 0; j < static_cast<int>(kPanelWidth); j += kLanes) hn::StoreU(hn::LoadU(d, from + j), d, to + j);
+    }
+    if (rest != 0) {
+      for (std::size_t j = 0; j < rest; ++j) to[j] = from[j];
+      for (std::size_t j = rest; j < kPanelWidth; ++j) to[j] = 0.0f;
+    }
+  }
+}
+
+// B, or a part of it, into panels that are `panel_stride` apart.
+inline void PackPanels(Matrix b, float* panels, std::size_t panel_stride) {
+  constexpr std::size_t kTogether = 4;  // a line of B holds a quarter of them
+  if (b.column_stride == 1) {
+    for (std::size_t j = 0; j < b.columns; j += kTogether * kPanelWidth) {
+      PackRows(b.data + j, b.row_stride, b.rows, HWY_MIN(kTogether * kPanelWidth, b.columns - j),
+               panels + j / kPanelWidth * panel_stride, panel_stride);
+    }
+  } else {
+    for (std::size_t j = 0; j < b.columns; j += kPanelWidth) {
+      PackColumns(b.data + j * b.column_stride, b.column_stride, b.rows, HWY_MIN(kPanelWidth, b.columns - j),
+                  panels + j / kPanelWidth * panel_stride);
+    }
+  }
+}
+
+// A column-major A as the blocks read it, [depth][height] each, block after block.
+inline void PackBlocksOfA(const float* a, std::size_t column_stride, std::size_t depth, const RowBlocks& blocks,
+                          float* to) {
+  // Several blocks together, so that a line of A is read once. Eight elements at a time: what is too much is written
+  // over by the next steps of k.
+  constexpr std::size_t kTogether = 8, kChunk = 8;
+  const hn::CappedTag<float, kChunk> d;
+  std::size_t row = 0;
+  for (std::size_t block = 0; block < blocks.count;) {
+    const std::size_t height = blocks.height(block);
+    std::size_t together = 1;
+    while (together < kTogether && block + together < blocks.count && blocks.height(block + together) == height)
+      ++together;
+    const float* from = a + row;
+    float* out = to + row * depth;
+    std::size_t k = 0;
+    if (row + (together - 1) * height + kChunk <= blocks.rows) {
+      for (; k * height + kChunk <= depth * height; ++k) {
+        float* at = out + k * height;
+        for (std::size_t b = 0; b < together; ++b, at += height * depth) {
+#pragma GCC unroll 2
+          for (std::size_t i = 0; i < kChunk; i += hn::MaxLanes(d))
+            hn::StoreU(hn::LoadU(d, from + k * column_stride + b * height + i), d, at + i);
+        }
+      }
+    }
+    for (; k < depth; ++k) {
+      for (std::size_t b = 0; b < together; ++b) {
+        for (std::size_t i = 0; i < height; ++i)
+          out[(b * depth + k) * height + i] = from[k * column_stride + b * height + i];
+      }
+    }
+    row += together * height;
+    block += together;
+  }
+}
+
+// --------------------------------------------------------------------------------------------------------------- tile
+
+// A block whose last panel is wider than C: calculated beside C.
+HWY_NOINLINE void EdgeBlock(int rows, int panels, std::size_t columns, Activation activation,
+                            BlockArguments arguments) {
+  constexpr std::size_t kWidth = kBlockPanels * kPanelWidth;
+  HWY_ALIGN float c[kBlockRows * kWidth];
+  HWY_ALIGN float bias[kWidth];
+  float* const to = arguments.c;
+  const std::size_t width = static_cast<std::size_t>(panels) * kPanelWidth;
+  if (arguments.resume) {
+    for (std::size_t i = 0; i < static_cast<std::size_t>(rows); ++i) {
+      std::copy_n(to + i * arguments.c_row, columns, c + i * kWidth);
+      std::fill_n(c + i * kWidth + columns, width - columns, 0.0f);
+    }
+  }
+  if (arguments.bias != nullptr) {
+    std::copy_n(arguments.bias, columns, bias);
+    std::fill_n(bias + columns, width - columns, 0.0f);
+    arguments.bias = bias;
+  }
+  const std::size_t to_row = arguments.c_row;
+  arguments.c = c;
+  arguments.c_row = kWidth;
+  AnyBlock(rows, panels, arguments);
+  Activate(activation, c, kWidth, rows, width);
+  for (std::size_t i = 0; i < static_cast<std::size_t>(rows); ++i) std::copy_n(c + i * kWidth, columns, to + i * to_row);
+}
+
+// Memory that is wanted soon, `count` stripes of it. A block fetches one of them, a line with each step of k.
+struct Stripes {
+  const float* at = nullptr;
+  std::size_t apart = 0;  // from stripe to stripe
+  std::size_t step = 0;   // from line to line
+  std::size_t count = 0;
+};
+
+// One tile of C over all of k.
+inline void MultiplyTile(const detail::Product& p, const detail::TileRange& range, float* packed_a, float* packed_b) {
+  const std::size_t rows = range.row_end - range.row_begin;
+  const std::size_t total_depth = p.a.columns;
+  const RowBlocks blocks(rows);
+  const bool dense_a = p.a.row_stride == total_depth && p.a.column_stride == 1 && p.k_block >= total_depth;
+  constexpr std::size_t kTurn = 4 * kPanelWidth;
+  std::size_t k = 0;
+  do {
+    const std::size_t depth = HWY_MIN(p.k_block, total_depth - k);
+    const bool last = k + depth == total_depth;
+    const bool resume = k > 0 || p.epilogue.accumulate;
+    const Activation activation = last ? p.epilogue.activation : Activation::kNone;
+    const float* const a = p.a.data + range.row_begin * p.a.row_stride + k * p.a.column_stride;
+    if (p.pack_a) PackBlocksOfA(a, p.a.column_stride, depth, blocks, packed_a);
+    Stripes soon[3];  // the next columns of B, and what the next block of k begins with
+    if (!last && p.a.row_stride == 1)
+      soon[1] = {a + depth * p.a.column_stride, kPanelWidth, p.a.column_stride, (rows + kPanelWidth - 1) / kPanelWidth};
+    if (!last && p.read_b != detail::ReadB::kPacked && p.b.column_stride == 1) {
+      soon[2] = {p.b.data + (k + depth) * p.b.row_stride + range.column_begin, kPanelWidth, p.b.row_stride,
+                 HWY_MIN(p.column_block, range.column_end - range.column_begin) / kPanelWidth};
+    }
+    BlockArguments arguments;
+    arguments.depth = depth;
+    arguments.resume = resume;
+    arguments.relu = activation == Activation::kRelu;
+    arguments.far_b = p.read_b == detail::ReadB::kFar;
+    for (std::size_t j = range.column_begin; j < range.column_end; j += p.column_block) {
+      const std::size_t columns = HWY_MIN(p.column_block, range.column_end - j);
+      const std::size_t next_panels = HWY_MIN(p.column_block, range.column_end - j - columns) / kPanelWidth;
+      std::size_t direct_columns = columns;  // beyond them stands a ragged panel that has to be packed
+      const float* b = nullptr;
+      switch (p.read_b) {
+        case detail::ReadB::kPacked:
+          b = p.panels + j * total_depth + k * kPanelWidth;
+          arguments.b_panel = total_depth * kPanelWidth;
+          arguments.b_k = kPanelWidth;
+          soon[0] = {b + columns * total_depth, arguments.b_panel, kPanelWidth, next_panels};
+          break;
+        case detail::ReadB::kPack: {
+          float* const to = p.keep_panels ? packed_b + (j - range.column_begin) * total_depth + k * kPanelWidth : packed_b;
+          arguments.b_panel = (p.keep_panels ? total_depth : depth) * kPanelWidth;
+          arguments.b_k = kPanelWidth;
+          PackPanels({p.b.data + k * p.b.row_stride + j * p.b.column_stride, depth, columns, p.b.row_stride,
+                      p.b.column_stride},
+                     to, arguments.b_panel);
+          b = to;
+          if (p.b.column_stride == 1) {  // columns are contiguous otherwise, and the processor fetches ahead by itself
+            soon[0] = {p.b.data + k * p.b.row_stride + j + columns, kPanelWidth, p.b.row_stride, next_panels};
+          }
+          break;
+        }
+        case detail::ReadB::kDirect:
+        case detail::ReadB::kFar:
+          direct_columns = columns / kPanelWidth * kPanelWidth;
+          b = p.b.data + k * p.b.row_stride + j;
+          arguments.b_panel = kPanelWidth;
+          arguments.b_k = p.b.row_stride;
+          soon[0] = {b + columns, kPanelWidth, p.b.row_stride, next_panels};
+          if (direct_columns != columns)
+            PackRows(b + direct_columns, p.b.row_stride, depth, columns - direct_columns, packed_b, 0);
+          break;
+      }
+      for (std::size_t block = 0, i = 0; block < blocks.count; i += blocks.height(block), ++block) {
+        const std::size_t height = blocks.height(block);
+        arguments.a = p.pack_a ? packed_a + i * depth : a + i * p.a.row_stride;
+        arguments.a_row = p.pack_a ? 1 : p.a.row_stride;
+        arguments.a_k = p.pack_a ? height : p.a.column_stride;
+        arguments.c_row = p.c.row_stride;
+        const std::size_t most = static_cast<std::size_t>(BlockPanels(static_cast<int>(height))) * kPanelWidth;
+        std::size_t width;
+        for (std::size_t done = 0; done < columns; done += width) {
+          const bool direct = done < direct_columns;
+          width = HWY_MIN(most, (direct ? direct_columns : columns) - done);
+          arguments.b = direct ? b + done / kPanelWidth * arguments.b_panel : packed_b;
+          if (!direct) arguments.b_k = kPanelWidth;
+          arguments.c = p.c.data + (range.row_begin + i) * p.c.row_stride + j + done;
+          arguments.next_c = done + width < columns ? arguments.c + width : arguments.c + height * p.c.row_stride - done;
+          arguments.bias = last && p.epilogue.bias != nullptr ? p.epilogue.bias + j + done : nullptr;
+          arguments.ahead = arguments.b;
+          arguments.ahead_k = 0;
+          if (done == 0 && dense_a && (columns > kTurn || soon[0].count == 0)) {  // the rows of the next block
+            arguments.ahead = arguments.a + height * p.a.row_stride;
+            arguments.ahead_k = kPanelWidth;
+          } else if (done % kTurn == 0) {
+            for (Stripes& stripes : soon) {
+              if (stripes.count == 0) continue;
+              arguments.ahead = stripes.at;
+              arguments.ahead_k = stripes.step;
+              stripes.at += stripes.apart;
+              --stripes.count;
+              break;
+            }
+          }
+          const int panels = static_cast<int>((width + kPanelWidth - 1) / kPanelWidth);
+          if (width % kPanelWidth == 0) {
+            AnyBlock(static_cast<int>(height), panels, arguments);
+            Activate(activation, arguments.c, arguments.c_row, static_cast<int>(height), width);
+          } else {
+            EdgeBlock(static_cast<int>(height), panels, width, activation, arguments);
+          }
+        }
+        if (direct_columns != columns) arguments.b_k = p.b.row_stride;
+      }
+    }
+    k += depth;
+  } while (k < total_depth);
+}
+
+}  // namespace regard::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+
+#endif  // once per target
