@@ -143,20 +143,20 @@ class Pool {
     }
   }
 
+  // Spins, then sleeps until the state changes, then spins again: a round that is over by the time a worker has woken
+  // up is soon followed by another.
   std::uint64_t wait_for_round(std::uint64_t seen) {
-    for (int spin = 0; spin < kSpins; ++spin) {
-      const std::uint64_t state = state_.load(std::memory_order_acquire);
-      if (state >> 16 != seen && (state & kClosed) == 0) return state;
-      pause();
-    }
-    sleepers_.fetch_add(1, std::memory_order_seq_cst);
+    const auto is_new = [seen](std::uint64_t state) { return state >> 16 != seen && (state & kClosed) == 0; };
     for (;;) {
-      const std::uint64_t state = state_.load(std::memory_order_seq_cst);
-      if (state >> 16 != seen && (state & kClosed) == 0) {
-        sleepers_.fetch_sub(1, std::memory_order_seq_cst);
-        return state;
+      for (int spin = 0; spin < kSpins; ++spin) {
+        const std::uint64_t state = state_.load(std::memory_order_acquire);
+        if (is_new(state)) return state;
+        pause();
       }
-      state_.wait(state, std::memory_order_seq_cst);
+      sleepers_.fetch_add(1, std::memory_order_seq_cst);
+      const std::uint64_t state = state_.load(std::memory_order_seq_cst);
+      if (!is_new(state)) state_.wait(state, std::memory_order_seq_cst);
+      sleepers_.fetch_sub(1, std::memory_order_seq_cst);
     }
   }
 

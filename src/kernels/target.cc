@@ -56,6 +56,7 @@ void use_target(const std::string& name) {
     check(bit != 0, "unknown or missing instruction set '", name,
           "'; this processor can run: ", fmt::format("{}", fmt::join(targets(), ", ")));
   }
+  if (name == targets().front()) bit = 0;  // the best: as if nobody had asked
   chosen() = bit;
   hwy::SetSupportedTargetsForTest(bit);
   hwy::GetChosenTarget().Update(hwy::SupportedTargets());

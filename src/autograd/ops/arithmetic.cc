@@ -1,0 +1,76 @@
+// Arithmetic with broadcasting. An operand that was spread gets the sum of the gradients of all its copies.
+#include "autograd/by_type.h"
+#include "autograd/kernel_calls.h"
+#include "autograd/ops.h"
+
+namespace regard {
+namespace {
+
+template <class T>
+void compute(Binary kind, const Tensor& a, const Tensor& b, const Tensor& y) {
+  const Extents a_strides = Extents::strides(a, y.shape()), b_strides = Extents::strides(b, y.shape());
+  binary(kind, Extents(y.shape()), Operand<T>{a.data<T>(), a_strides}, Operand<T>{b.data<T>(), b_strides}, y.data<T>());
+}
+
+Var arithmetic(Op op, Binary kind, Var a, Var b) {
+  const FloatMode mode;
+  check_same_type(op, {a, b});
+  Tape& tape = a.tape();
+  const Tensor y = tape.make(broadcast(a.shape(), b.shape(), name_of(op)), a.dtype());
+  by_type(y.dtype(), [&]<class T>() { compute<T>(kind, a.value(), b.value(), y); });
+  return tape.record(op, y, {a, b}, [=, &tape](const Tensor& dy) {
+    by_type(dy.dtype(), [&]<class T>() {
+      const auto times = [&](const Tensor& factor) {  // dy·factor, spread
+        const Tensor product = tape.make(dy.shape(), dy.dtype());
+        compute<T>(Binary::kMultiply, dy, factor, product);
+        return product;
+      };
+      const auto over = [&](const Tensor& numerator, const Tensor& divisor) {
+        const Tensor quotient = tape.make(dy.shape(), dy.dtype());
+        compute<T>(Binary::kDivide, numerator, divisor, quotient);
+        return quotient;
+      };
+      switch (kind) {
+        case Binary::kAdd:
+          if (const Target to = tape.target(a)) sum_to<T>(dy, to);
+          if (const Target to = tape.target(b)) sum_to<T>(dy, to);
+          break;
+        case Binary::kSubtract:
+          if (const Target to = tape.target(a)) sum_to<T>(dy, to);
+          if (b.needs_gradient()) {
+            const Tensor minus = tape.make(dy.shape(), dy.dtype());
+            unary(Unary::kNegate, dy.data<T>(), minus.data<T>(), static_cast<std::size_t>(dy.size()));
+            sum_to<T>(minus, tape.target(b));
+          }
+          break;
+        case Binary::kMultiply:
+          if (a.needs_gradient()) sum_to<T>(times(b.value()), tape.target(a));
+          if (b.needs_gradient()) sum_to<T>(times(a.value()), tape.target(b));
+          break;
+        case Binary::kDivide:  // y = a/b: da = dy/b, db = −dy·y/b
+          if (a.needs_gradient()) sum_to<T>(over(dy, b.value()), tape.target(a));
+          if (b.needs_gradient()) {
+            const Tensor minus = over(times(y), b.value());
+            unary(Unary::kNegate, minus.data<T>(), minus.data<T>(), static_cast<std::size_t>(dy.size()));
+            sum_to<T>(minus, tape.target(b));
+          }
+          break;
+      }
+    });
+  });
+}
+
+}  // namespace
+
+Var add(Var a, Var b) { return arithmetic(Op::add, Binary::kAdd, a, b); }
+Var subtract(Var a, Var b) { return arithmetic(Op::subtract, Binary::kSubtract, a, b); }
+Var multiply(Var a, Var b) { return arithmetic(Op::multiply, Binary::kMultiply, a, b); }
+Var divide(Var a, Var b) { return arithmetic(Op::divide, Binary::kDivide, a, b); }
+
+Var number(Tape& tape, double value, DType type) {
+  const Tensor result = tape.make({}, type);
+  by_type(type, [&]<class T>() { *result.data<T>() = static_cast<T>(value); });
+  return tape.constant(result);
+}
+
+}  // namespace regard

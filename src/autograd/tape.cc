@@ -1,0 +1,167 @@
+#include "autograd/tape.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include "autograd/by_type.h"
+#include "autograd/kernel_calls.h"
+
+namespace regard {
+
+const Tensor& Var::value() const {
+  check(tape_ != nullptr, "a Var that stands for nothing was read");
+  return tape_->node(*this).value;
+}
+
+bool Var::needs_gradient() const { return tape_ != nullptr && tape_->node(*this).needs; }
+
+bool Var::is_parameter() const { return tape_ != nullptr && tape_->node(*this).parameter != nullptr; }
+
+Tape::Node& Tape::node(Var x) const {
+  if (x.tape_ != this || x.step_ != step_) [[unlikely]] {
+    fail(ErrorKind::kInternal,
+         x.tape_ != this ? "a Var of another tape was used" : "a Var was used after its step had ended");
+  }
+  return chunks_[x.index_ / kChunk][x.index_ % kChunk];
+}
+
+Tape::Node& Tape::add_node(Op op, Tensor value) {
+  if (count_ == chunks_.size() * kChunk) chunks_.push_back(std::make_unique<Node[]>(kChunk));
+  Node& added = chunks_[count_ / kChunk][count_ % kChunk];
+  ++count_;
+  added.op = op;
+  added.value = std::move(value);
+  return added;
+}
+
+Var Tape::constant(Tensor value) {
+  add_node(Op::constant, value.is_dense() ? std::move(value) : value.dense(arena_));
+  return last();
+}
+
+Var Tape::variable(Tensor value) {
+  const Var result = constant(std::move(value));
+  node(result).needs = true;
+  return result;
+}
+
+Var Tape::use(const Parameter& parameter) {
+  Node& added = add_node(Op::parameter, parameter.value);
+  added.parameter = &parameter;
+  if (gradients_ != nullptr && !parameter.frozen) {
+    gradients_->of(parameter);  // throws if it is not there
+    added.needs = true;
+  }
+  return last();
+}
+
+Target Tape::target(Var x) {
+  if (!x.defined()) return {};
+  Node& wanted = node(x);
+  if (!wanted.needs) return {};
+  if (wanted.parameter != nullptr) {
+    Gradients::Slot& slot = gradients_->slots_[wanted.parameter->index];
+    return {slot.gradient, !std::exchange(slot.fresh, false)};
+  }
+  if (wanted.reached && wanted.borrowed) {
+    const Tensor lender = std::exchange(wanted.gradient, make(wanted.value.shape(), wanted.value.dtype()));
+    wanted.gradient.copy_from(lender);
+    wanted.borrowed = false;
+  }
+  if (!wanted.gradient.defined()) wanted.gradient = make(wanted.value.shape(), wanted.value.dtype());
+  return {wanted.gradient, std::exchange(wanted.reached, true)};
+}
+
+void Tape::pass(Var x, const Tensor& gradient) {
+  Node& wanted = node(x);
+  if (wanted.needs && wanted.parameter == nullptr && !wanted.reached) {
+    wanted.gradient = gradient.reshape(wanted.value.shape());
+    wanted.reached = true;
+    wanted.borrowed = true;
+    return;
+  }
+  if (const Target to = target(x)) {
+    by_type(gradient.dtype(), [&]<class T>() {
+      add_into(static_cast<const T*>(gradient.data<T>()), to.gradient.data<T>(),
+               static_cast<std::size_t>(gradient.size()), to.add);
+    });
+  }
+}
+
+PackedMatrix Tape::packed(Var b, bool transposed) {
+  const Node& wanted = node(b);
+  const auto rows = static_cast<std::size_t>(wanted.value[0]), columns = static_cast<std::size_t>(wanted.value[1]);
+  Matrix source = matrix(static_cast<const float*>(wanted.value.data<float>()), rows, columns);
+  if (transposed) source = source.transposed();
+  const std::size_t size = packed_size(source.rows, source.columns);
+  if (wanted.parameter == nullptr) return pack(source, static_cast<float*>(arena_.allocate(size * sizeof(float))));
+
+  std::vector<Packed>& cache = packed_[transposed ? 1 : 0];
+  const Parameter& parameter = *wanted.parameter;
+  if (cache.size() <= parameter.index) cache.resize(parameter.index + 1);
+  Packed& entry = cache[parameter.index];
+  if (entry.data != source.data || entry.version != parameter.version) {
+    const Shape shape = {static_cast<std::int64_t>(size)};
+    if (entry.panels.shape() != shape) entry.panels = Tensor::empty(shape);
+    entry.matrix = pack(source, entry.panels.data<float>());
+    entry.version = parameter.version;
+    entry.data = source.data;
+  }
+  return entry.matrix;
+}
+
+void Tape::backward(Var loss) {
+  const Tensor& value = node(loss).value;
+  check(value.size() == 1, "backward: the loss must be a single number, got shape ", value.shape());
+  Tensor seed = make(value.shape(), value.dtype());
+  if (value.dtype() == DType::kF64) {
+    *seed.data<double>() = 1;
+  } else {
+    *seed.data<float>() = 1;
+  }
+  backward(loss, seed);
+}
+
+void Tape::backward(Var output, const Tensor& seed) {
+  const FloatMode mode;
+  Node& top = node(output);
+  check(top.needs, "backward: nothing that leads to this value has a gradient");
+  check(seed.shape() == top.value.shape() && seed.dtype() == top.value.dtype(), "backward: the seed is ", seed,
+        ", expected ", top.value);
+  for (std::size_t i = 0; i <= output.index_; ++i) {  // what an earlier pass left between inputs and output
+    Node& old = chunks_[i / kChunk][i % kChunk];
+    if (old.back != nullptr) {
+      old.reached = false;
+      if (std::exchange(old.borrowed, false)) old.gradient = Tensor();
+    } else if (old.reached && old.borrowed) {  // an input keeps what it has; its lender is about to be written again
+      const Tensor lender = std::exchange(old.gradient, make(old.value.shape(), old.value.dtype()));
+      old.gradient.copy_from(lender);
+      old.borrowed = false;
+    }
+  }
+  pass(output, seed);
+  for (std::size_t i = output.index_ + 1; i-- > 0;) {
+    Node& current = chunks_[i / kChunk][i % kChunk];
+    if (current.reached && current.back != nullptr) current.back(current.closure, current.gradient);
+  }
+}
+
+const Tensor& Tape::gradient(Var x) const {
+  static const Tensor none;
+  const Node& wanted = node(x);
+  if (wanted.parameter != nullptr && gradients_ != nullptr) return gradients_->of(*wanted.parameter);
+  return wanted.reached ? wanted.gradient : none;
+}
+
+void Tape::reset() {
+  for (std::size_t i = 0; i < count_; ++i) {
+    Node& old = chunks_[i / kChunk][i % kChunk];
+    if (old.destroy != nullptr) old.destroy(old.closure);
+    old = Node();
+  }
+  count_ = 0;
+  ++step_;
+  arena_.reset();
+}
+
+}  // namespace regard

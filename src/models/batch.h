@@ -1,0 +1,42 @@
+// Pairs of sequences, made into one batch: time first, longest source first, padded.
+//
+//     Batch batch = make_batch(pairs, {.begin = 0, .end = 1});
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "tensor/tensor.h"
+
+namespace regard {
+
+struct SequencePair {
+  std::uint64_t id = 0;  // of the example: what is random about it depends on this, not on its place
+  std::vector<std::int32_t> source = {};
+  std::vector<std::int32_t> target = {};  // empty when it is to be found out
+};
+
+struct Batch {
+  Tensor source;                      // i32 [time, batch]
+  std::vector<std::int32_t> lengths;  // of the sources, longest first
+  Tensor previous;                    // i32 [steps, batch]: what the decoder has written before each step
+  Tensor targets;                     // i32 [steps, batch]: what it should write: the target, then the end
+  Tensor target_weights;              // f32 [steps, batch]: 1 for those, 0 for padding
+  std::int64_t target_count = 0;      // how many are not padding
+  std::vector<std::uint64_t> ids;
+  std::vector<std::size_t> order;  // row i is pair order[i] of those given
+
+  std::int64_t size() const { return static_cast<std::int64_t>(lengths.size()); }
+};
+
+struct BatchSettings {
+  std::int32_t begin = 0;       // the token that stands before every target
+  std::int32_t end = 1;         // and the one after it
+  std::int64_t least_time = 0;  // pad sources and targets to at least so many steps
+  std::int64_t least_steps = 0;
+};
+
+Batch make_batch(std::span<const SequencePair> pairs, const BatchSettings& settings);
+
+}  // namespace regard

@@ -1,0 +1,272 @@
+#include "view/terminal.h"
+
+#include <fmt/format.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <cstdlib>
+#include <iterator>
+#include <vector>
+
+namespace regard {
+namespace {
+
+constexpr int kCell = 2;  // a character is about twice as high as wide: two make a square
+
+struct Color {
+  int red, green, blue;
+};
+
+// From night over violet and orange to pale yellow: lightness rises evenly, so that twice the weight looks twice as
+// bright, also to those who do not see all colours.
+constexpr Color kRamp[] = {{12, 10, 24}, {72, 24, 106}, {160, 46, 110}, {228, 92, 74}, {252, 168, 72}, {252, 246, 180}};
+
+Color ramp(double weight) {
+  const double place = std::clamp(weight, 0.0, 1.0) * (std::size(kRamp) - 1);
+  const auto below = std::min(static_cast<std::size_t>(place), std::size(kRamp) - 2);
+  const double part = place - static_cast<double>(below);
+  const Color &a = kRamp[below], &b = kRamp[below + 1];
+  const auto mix = [part](int from, int to) { return static_cast<int>(std::lround(from + part * (to - from))); };
+  return {mix(a.red, b.red), mix(a.green, b.green), mix(a.blue, b.blue)};
+}
+
+int distance(Color a, Color b) {
+  const int red = a.red - b.red, green = a.green - b.green, blue = a.blue - b.blue;
+  return red * red + green * green + blue * blue;
+}
+
+// The nearest of the 240 colours that every 256-colour terminal has: a cube of 6 × 6 × 6 and a row of greys.
+int nearest_of_256(Color color) {
+  constexpr int kLevels[] = {0, 95, 135, 175, 215, 255};
+  int best = 16, gap = INT32_MAX;
+  for (int number = 16; number < 256; ++number) {
+    const int cube = number - 16, grey = 8 + 10 * (number - 232);
+    const Color candidate =
+        number < 232 ? Color{kLevels[cube / 36], kLevels[cube / 6 % 6], kLevels[cube % 6]} : Color{grey, grey, grey};
+    if (distance(color, candidate) < gap) {
+      gap = distance(color, candidate);
+      best = number;
+    }
+  }
+  return best;
+}
+
+const char* shade(double weight) {
+  constexpr const char* kShades[] = {" ", "░", "▒", "▓", "█"};
+  return kShades[std::clamp(static_cast<int>(std::lround(weight * 4)), 0, 4)];
+}
+
+constexpr std::string_view kPlain = "\033[0m";
+
+std::string cell(double weight, Colors colors) {
+  if (std::isnan(weight)) return "??";
+  const Color color = ramp(weight);
+  switch (colors) {
+    case Colors::kNone:
+      return std::string(shade(weight)) + shade(weight);
+    case Colors::k256:
+      return fmt::format("\033[48;5;{}m  ", nearest_of_256(color));
+    case Colors::kAll:
+      return fmt::format("\033[48;2;{};{};{}m  ", color.red, color.green, color.blue);
+  }
+  return "";
+}
+
+struct Letter {
+  char32_t code;  // 0xFFFD for what is no UTF-8
+  std::string_view bytes;
+};
+
+// The next code point of a text that may be anything.
+Letter next_letter(std::string_view text) {
+  const auto byte = [&](std::size_t i) { return static_cast<unsigned char>(text[i]); };
+  const unsigned char first = byte(0);
+  if (first < 0x80) return {first, text.substr(0, 1)};
+  const std::size_t length = first >= 0xF0 ? 4 : first >= 0xE0 ? 3 : 2;
+  if (first < 0xC2 || first > 0xF4 || text.size() < length) return {0xFFFD, text.substr(0, 1)};
+  char32_t code = first & (0xFFu >> (length + 1));
+  for (std::size_t i = 1; i < length; ++i) {
+    if ((byte(i) & 0xC0) != 0x80) return {0xFFFD, text.substr(0, 1)};
+    code = code << 6 | (byte(i) & 0x3Fu);
+  }
+  constexpr char32_t kLeast[] = {0, 0, 0x80, 0x800, 0x10000};
+  if (code < kLeast[length] || code > 0x10FFFF || (code >= 0xD800 && code < 0xE000)) return {0xFFFD, text.substr(0, 1)};
+  return {code, text.substr(0, length)};
+}
+
+bool is_control(char32_t code) {
+  return code < 0x20 || (code >= 0x7F && code < 0xA0) || (code >= 0x200B && code <= 0x200F) ||
+         (code >= 0x2028 && code <= 0x202E) || (code >= 0x2060 && code <= 0x2069) || code == 0xFEFF;
+}
+
+int letter_width(char32_t code) {
+  struct Range {
+    char32_t first, last;
+  };
+  constexpr Range kNone[] = {{0x300, 0x36F},   {0x483, 0x489},   {0x591, 0x5BD},   {0x610, 0x61A},   {0x64B, 0x65F},
+                             {0x1AB0, 0x1AFF}, {0x1DC0, 0x1DFF}, {0x20D0, 0x20FF}, {0xFE00, 0xFE0F}, {0xFE20, 0xFE2F}};
+  constexpr Range kTwo[] = {{0x1100, 0x115F},   {0x2E80, 0x303E},   {0x3041, 0xA4CF},   {0xAC00, 0xD7A3},
+                            {0xF900, 0xFAFF},   {0xFE30, 0xFE4F},   {0xFF00, 0xFF60},   {0xFFE0, 0xFFE6},
+                            {0x1F300, 0x1F64F}, {0x1F680, 0x1F6FF}, {0x1F900, 0x1F9FF}, {0x20000, 0x3FFFD}};
+  const auto within = [code](const auto& ranges) {
+    return std::any_of(std::begin(ranges), std::end(ranges),
+                       [code](const Range& range) { return code >= range.first && code <= range.last; });
+  };
+  return within(kNone) ? 0 : within(kTwo) ? 2 : 1;
+}
+
+std::string repeated(std::string_view part, std::int64_t count) {
+  std::string result;
+  for (std::int64_t i = 0; i < count; ++i) result += part;
+  return result;
+}
+
+// A label as a column of letters, each padded to the width of a cell: labels that are too wide are read downwards.
+std::vector<std::string> downwards(std::string_view label) {
+  std::vector<std::string> lines;
+  while (!label.empty()) {
+    const Letter letter = next_letter(label);
+    label.remove_prefix(letter.bytes.size());
+    const int width = letter_width(letter.code);
+    if (width == 0 && !lines.empty()) {  // an accent stays with its letter
+      const std::size_t end = lines.back().find_last_not_of(' ') + 1;
+      lines.back().insert(end, letter.bytes);
+    } else {
+      lines.push_back(std::string(letter.bytes) + std::string(static_cast<std::size_t>(kCell - width), ' '));
+    }
+  }
+  return lines;
+}
+
+// The lines above columns begin … end, without margin.
+std::vector<std::string> header(std::span<const std::string> labels) {
+  const bool flat =
+      std::all_of(labels.begin(), labels.end(), [](const auto& label) { return display_width(label) <= kCell; });
+  std::vector<std::vector<std::string>> columns;
+  std::size_t height = 1;
+  for (const std::string& label : labels) {
+    const auto pad = static_cast<std::size_t>(std::max(0, kCell - display_width(label)));
+    columns.push_back(flat ? std::vector<std::string>{label + std::string(pad, ' ')} : downwards(label));
+    height = std::max(height, columns.back().size());
+  }
+  std::vector<std::string> lines(height);
+  for (const std::vector<std::string>& column : columns) {
+    for (std::size_t line = 0; line < height; ++line) {  // they end on the frame
+      const std::size_t blank = height - column.size();
+      lines[line] += line < blank ? std::string(kCell, ' ') : column[line - blank];
+    }
+  }
+  return lines;
+}
+
+void trim_end(std::string& text) { text.erase(text.find_last_not_of(' ') + 1); }
+
+}  // namespace
+
+Colors colors_of(int file, WhenColors when) {
+  const auto variable = [](const char* name) {
+    const char* value = std::getenv(name);
+    return std::string_view(value == nullptr ? "" : value);
+  };
+  if (when == WhenColors::kNever) return Colors::kNone;
+  if (when == WhenColors::kAuto &&
+      (isatty(file) != 1 || !variable("NO_COLOR").empty() || variable("TERM").empty() || variable("TERM") == "dumb")) {
+    return Colors::kNone;
+  }
+  const std::string_view kind = variable("COLORTERM");
+  return kind == "truecolor" || kind == "24bit" ? Colors::kAll : Colors::k256;
+}
+
+int width_of(int file) {
+  winsize size = {};
+  return ioctl(file, TIOCGWINSZ, &size) == 0 && size.ws_col > 0 ? size.ws_col : 80;
+}
+
+int display_width(std::string_view text) {
+  int width = 0;
+  while (!text.empty()) {
+    const Letter letter = next_letter(text);
+    text.remove_prefix(letter.bytes.size());
+    width += letter_width(letter.code);
+  }
+  return width;
+}
+
+std::string printable(std::string_view text) {
+  std::string result;
+  while (!text.empty()) {
+    const Letter letter = next_letter(text);
+    text.remove_prefix(letter.bytes.size());
+    if (letter.code == ' ') {
+      result += "␣";
+    } else if (is_control(letter.code) || letter.code == 0xFFFD) {
+      result += "�";
+    } else {
+      result += letter.bytes;
+    }
+  }
+  return result;
+}
+
+std::string heat_map(const Tensor& weights, const MapLabels& labels, const MapSettings& settings) {
+  check(weights.rank() == 2 && weights[0] == static_cast<std::int64_t>(labels.rows.size()) &&
+            weights[1] == static_cast<std::int64_t>(labels.columns.size()),
+        "heat map: weights ", weights.shape(), " with ", labels.rows.size(), " labels of rows and ",
+        labels.columns.size(), " of columns");
+  const Tensor dense = weights.to(DType::kF64);
+  const double* values = dense.data<double>();
+  std::vector<std::string> rows, columns;
+  int margin = 0;
+  for (const std::string& label : labels.rows) {
+    rows.push_back(printable(label));
+    margin = std::max(margin, display_width(rows.back()));
+  }
+  for (const std::string& label : labels.columns) columns.push_back(printable(label));
+
+  constexpr int kIndent = 2, kFrame = 2;
+  const auto fitting = static_cast<std::size_t>(std::max(1, (settings.width - kIndent - margin - kFrame) / kCell));
+  const std::string left(static_cast<std::size_t>(kIndent + margin + 1), ' ');
+  std::string out;
+  std::size_t begin = 0;
+  do {
+    const std::size_t end = std::min(columns.size(), begin + fitting);
+    if (begin > 0) out += '\n';
+    for (const std::string& line : header(std::span(columns).subspan(begin, end - begin))) {
+      out += left + ' ' + line;
+      trim_end(out);
+      out += '\n';
+    }
+    out += left + "┌" + repeated("─", static_cast<std::int64_t>(end - begin) * kCell) + '\n';
+    for (std::size_t row = 0; row < rows.size(); ++row) {
+      const auto pad = static_cast<std::size_t>(kIndent + margin - display_width(rows[row]));
+      out += std::string(pad, ' ') + rows[row] + " │";
+      for (std::size_t column = begin; column < end; ++column) {
+        out += cell(values[row * columns.size() + column], settings.colors);
+      }
+      if (settings.colors == Colors::kNone) {
+        trim_end(out);
+      } else if (end > begin) {
+        out += kPlain;
+      }
+      out += '\n';
+    }
+    begin = end;
+  } while (begin < columns.size());
+  return out;
+}
+
+std::string heat_scale(Colors colors) {
+  std::string bar;
+  if (colors == Colors::kNone) {
+    for (int i = 0; i <= 4; ++i) bar += shade(i / 4.0);
+  } else {
+    for (int i = 0; i <= 8; ++i) bar += cell(i / 8.0, colors);
+    bar += kPlain;
+  }
+  return "0 " + bar + " 1";
+}
+
+}  // namespace regard

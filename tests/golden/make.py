@@ -1,0 +1,246 @@
+"""Golden numbers: what PyTorch says the operations are.
+
+    python3 make.py          # writes *.txt beside this file; made with PyTorch 2.13.0
+
+Inputs are numbers that f32 holds exactly; PyTorch computes in f64. A file holds cases:
+
+    case additive lengths=3,5        the operation's options as key=value
+    q 2 3 4 : 0.25 -0.5 …            a tensor: name, sizes, values
+    =y 2 3 5 : …                     what comes out
+    ~y 2 3 5 : …                     the gradient that y is given
+    ~q 2 3 4 : …                     the gradient that q must get
+
+Tests read the files; neither they nor the build need Python.
+"""
+
+import pathlib
+
+import torch
+import torch.nn.functional as F
+
+torch.manual_seed(20)
+torch.set_default_dtype(torch.float64)
+FOLDER = pathlib.Path(__file__).parent
+
+
+def drawn(*sizes, low=-1.0, high=1.0):
+    """Numbers that need few digits: multiples of 1/1024."""
+    low, high = round(low * 1024), round(high * 1024)
+    return torch.randint(low, high + 1, sizes).double() / 1024
+
+
+class File:
+    def __init__(self, name):
+        self.path = FOLDER / f"{name}.txt"
+        self.lines = [f"# python3 make.py        PyTorch {torch.__version__.split('+')[0]}, f64"]
+
+    def tensor(self, name, value):
+        sizes = "".join(f" {size}" for size in value.shape)
+        values = "".join(f" {number:.9g}" for number in value.detach().reshape(-1).tolist())
+        self.lines.append(f"{name}{sizes} :{values}")
+
+    def case(self, op, options, inputs, call, fixed=None):
+        """inputs: name -> tensor with a gradient; fixed: name -> tensor without; call(**both) -> y."""
+        fixed = fixed or {}
+        words = "".join(f" {key}={value}" for key, value in options.items())
+        self.lines.append(f"case {op}{words}")
+        inputs = {name: value.clone().requires_grad_() for name, value in inputs.items()}
+        y = call(**inputs, **fixed)
+        seed = drawn(*y.shape)
+        y.backward(seed)
+        for name, value in {**inputs, **fixed}.items():
+            self.tensor(name, value)
+        self.tensor("=y", y)
+        self.tensor("~y", seed)
+        for name, value in inputs.items():
+            self.tensor("~" + name, torch.zeros_like(value) if value.grad is None else value.grad)
+
+    def write(self):
+        self.path.write_text("\n".join(self.lines) + "\n")
+
+
+def matmul():
+    file = File("matmul")
+    for m, n, k in [(3, 5, 4), (1, 17, 7), (6, 2, 33)]:
+        for ta in (0, 1):
+            for tb in (0, 1):
+                for with_bias in (0, 1):
+                    inputs = {"a": drawn(k, m) if ta else drawn(m, k), "b": drawn(n, k) if tb else drawn(k, n)}
+                    if with_bias:
+                        inputs["bias"] = drawn(n)
+
+                    def call(a, b, bias=0):
+                        return (a.T if ta else a) @ (b.T if tb else b) + bias
+
+                    file.case("matmul", {"transpose_a": ta, "transpose_b": tb}, inputs, call)
+    file.case("matmul", {}, {"a": drawn(2, 3, 4), "b": drawn(2, 4, 5)}, lambda a, b: a @ b)
+    file.case("matmul", {}, {"a": drawn(2, 3, 4), "b": drawn(4, 5), "bias": drawn(5)}, lambda a, b, bias: a @ b + bias)
+    file.case("matmul", {"transpose_a": 1}, {"a": drawn(2, 4, 3), "b": drawn(2, 4, 5)}, lambda a, b: a.mT @ b)
+    file.write()
+
+
+def arithmetic():
+    file = File("arithmetic")
+    calls = {
+        "add": lambda a, b: a + b,
+        "subtract": lambda a, b: a - b,
+        "multiply": lambda a, b: a * b,
+        "divide": lambda a, b: a / b,
+    }
+    shapes = [((7,), (7,)), ((3, 5), (5,)), ((3, 1), (4,)), ((2, 1, 3), (2, 4, 1)), ((), (3,)), ((17,), ())]
+    for op, call in calls.items():
+        for a, b in shapes:
+            low = 0.5 if op == "divide" else -1
+            file.case(op, {}, {"a": drawn(*a), "b": drawn(*b, low=low, high=2)}, call)
+    file.write()
+
+
+def unary():
+    file = File("unary")
+    calls = {
+        "tanh": (torch.tanh, -6, 6),
+        "sigmoid": (torch.sigmoid, -12, 12),
+        "relu": (torch.relu, -2, 2),
+        "gelu": (F.gelu, -6, 6),
+        "gelu_tanh": (lambda x: F.gelu(x, approximate="tanh"), -6, 6),
+        "silu": (F.silu, -12, 12),
+        "exp": (torch.exp, -10, 4),
+        "log": (torch.log, 0.1, 20),
+    }
+    for op, (call, low, high) in calls.items():
+        file.case(op, {}, {"x": drawn(5, 9, low=low, high=high)}, lambda x: call(x))
+    file.write()
+
+
+def rows():
+    file = File("rows")
+    for sizes in [(3, 7), (2, 3, 17), (4, 1), (2, 65)]:
+        file.case("softmax", {}, {"x": drawn(*sizes, low=-4, high=4)}, lambda x: F.softmax(x, -1))
+        file.case("log_softmax", {}, {"x": drawn(*sizes, low=-4, high=4)}, lambda x: F.log_softmax(x, -1))
+        width = sizes[-1]
+        file.case("layer_norm", {"epsilon": 1e-5}, {"x": drawn(*sizes, low=-2, high=3), "weight": drawn(width), "bias": drawn(width)},
+                  lambda x, weight, bias: F.layer_norm(x, (width,), weight, bias, 1e-5))
+        file.case("rms_norm", {"epsilon": 1e-5}, {"x": drawn(*sizes, low=-2, high=3), "weight": drawn(width)},
+                  lambda x, weight: F.rms_norm(x, (width,), weight, 1e-5))
+    file.case("layer_norm", {"epsilon": 0.125}, {"x": drawn(3, 5), "weight": drawn(5), "bias": drawn(5)},
+              lambda x, weight, bias: F.layer_norm(x, (5,), weight, bias, 0.125))
+    file.case("rms_norm", {"epsilon": 0.125}, {"x": drawn(3, 5), "weight": drawn(5)},
+              lambda x, weight: F.rms_norm(x, (5,), weight, 0.125))
+    file.write()
+
+
+def moving():
+    file = File("moving")
+    ids = torch.tensor([[3, 0, 3], [5, 3, 1]])
+    file.case("embedding", {}, {"table": drawn(6, 7)}, lambda table, ids: F.embedding(ids.long(), table), {"ids": ids})
+    for dimension in (0, 1, -1):
+        sizes = [[2, 3, 4], [2, 3, 4], [2, 3, 4]]
+        for part, size in enumerate((2, 5, 1)):
+            sizes[part][dimension] = size
+        file.case("concat", {"dimension": dimension}, {name: drawn(*size) for name, size in zip("abc", sizes)},
+                  lambda a, b, c: torch.cat([a, b, c], dimension))
+    for dimension, begin, end in [(0, 1, 3), (1, 0, 2), (2, 3, 5), (-1, 0, 5)]:
+        file.case("slice", {"dimension": dimension, "begin": begin, "end": end}, {"x": drawn(4, 3, 5)},
+                  lambda x: x.narrow(dimension, begin, end - begin))
+    for a, b in [(0, 1), (1, 2), (0, 2), (-1, -2)]:
+        file.case("transpose", {"a": a, "b": b}, {"x": drawn(2, 3, 5)}, lambda x: x.transpose(a, b))
+    file.case("reshape", {"sizes": "5,6"}, {"x": drawn(2, 3, 5)}, lambda x: x.reshape(5, 6))
+    for op, call in {"sum": torch.sum, "mean": torch.mean}.items():
+        file.case(op, {}, {"x": drawn(3, 4, 5)}, lambda x: call(x))
+        for dimension in (0, 1, 2, -1):
+            file.case(op, {"dimension": dimension}, {"x": drawn(3, 4, 5)}, lambda x: call(x, dimension))
+    file.write()
+
+
+def gru():
+    """torch.nn.GRUCell holds [3·width, …] matrices and two biases; here they are turned, and the input's product is
+    done by the caller."""
+    file = File("gru_cell")
+    for batch, width, inputs, active in [(3, 5, 4, None), (4, 16, 3, 2), (2, 17, 2, 0), (5, 3, 6, 5)]:
+        cell = torch.nn.GRUCell(inputs, width)
+        for parameter in cell.parameters():
+            parameter.data = drawn(*parameter.shape)
+        tokens, state = drawn(batch, inputs), drawn(batch, width)
+        projected = (tokens @ cell.weight_ih.T + cell.bias_ih).detach().float().double()
+
+        def call(input, state, recurrent, bias):
+            # The identity in place of weight_ih: GRUCell then adds `input` as it is.
+            y = torch.gru_cell(input, state, torch.eye(3 * width), recurrent.T.contiguous(), torch.zeros(3 * width), bias)
+            return y if active is None else torch.cat([y[:active], state[active:]])
+
+        file.case("gru_cell", {} if active is None else {"active": active},
+                  {"input": projected, "state": state, "recurrent": cell.weight_hh.T.detach(), "bias": cell.bias_hh.detach()}, call)
+        exact = cell(tokens, state)  # the cell itself, where every row is active
+        if active is None:
+            assert torch.allclose(exact, call(projected, state, cell.weight_hh.T, cell.bias_hh), atol=1e-6)
+    file.write()
+
+
+def cross_entropy():
+    file = File("linear_cross_entropy")
+    for rows, width, words, with_bias, weighted, transposed in [
+            (4, 5, 7, 1, 0, 0), (4, 5, 7, 0, 1, 0), (5, 3, 17, 1, 1, 1), (3, 4, 33, 0, 0, 1), (2, 6, 65, 1, 1, 0)]:
+        targets = torch.randint(0, words, (rows,))
+        token_weights = torch.tensor([[1.0, 0.0, 0.5, 2.0, 0.0][i % 5] for i in range(rows)])
+        inputs = {"x": drawn(rows, width), "weight": drawn(words, width) if transposed else drawn(width, words)}
+        if with_bias:
+            inputs["bias"] = drawn(words)
+
+        def call(x, weight, targets, bias=0, token_weights=None):
+            logits = x @ (weight.T if transposed else weight) + bias
+            losses = F.cross_entropy(logits, targets, reduction="none")
+            return losses.sum() if token_weights is None else (losses * token_weights).sum()
+
+        fixed = {"targets": targets}
+        if weighted:
+            fixed["token_weights"] = token_weights
+        file.case("linear_cross_entropy", {"transposed": transposed}, inputs, call, fixed)
+    file.write()
+
+
+def attention():
+    file = File("attend_additive")
+    for queries, keys, hidden, width, lengths in [(2, 5, 4, 3, [5, 2]), (1, 17, 3, 5, [17, 1, 9]), (3, 4, 17, 2, [0, 4])]:
+        batch = len(lengths)
+
+        def call(q, k, v, theta):
+            scores = torch.tanh(q[:, :, None] + k[:, None]) @ theta  # [batch, queries, keys]
+            visible = torch.arange(keys) < torch.tensor(lengths)[:, None]
+            weights = F.softmax(scores.masked_fill(~visible[:, None], float("-inf")), -1)
+            return torch.nan_to_num(weights) @ v if 0 not in lengths else torch.stack(
+                [weights[i] @ v[i] if lengths[i] else torch.zeros(queries, width) for i in range(batch)])
+
+        file.case("attend_additive", {"lengths": ",".join(map(str, lengths))},
+                  {"q": drawn(batch, queries, hidden), "k": drawn(batch, keys, hidden), "v": drawn(batch, keys, width),
+                   "theta": drawn(hidden)}, call)
+    file.write()
+
+
+def optimizers():
+    """Five steps of each; gradients are handed in. `w0` and `g` [steps, count] go in, `=w` after all steps comes out."""
+    file = File("optimizers")
+    steps, count = 5, 11
+
+    def case(op, options, make):
+        words = "".join(f" {key}={value}" for key, value in options.items())
+        file.lines.append(f"case {op}{words}")
+        weight, gradients = torch.nn.Parameter(drawn(count)), drawn(steps, count)
+        file.tensor("w0", weight)
+        file.tensor("g", gradients)
+        optimizer = make([weight])
+        for gradient in gradients:
+            weight.grad = gradient.clone()
+            optimizer.step()
+        file.tensor("=w", weight)
+
+    case("sgd", {"rate": 0.125}, lambda p: torch.optim.SGD(p, lr=0.125))
+    case("sgd", {"rate": 0.125, "momentum": 0.9}, lambda p: torch.optim.SGD(p, lr=0.125, momentum=0.9))
+    case("adam", {"rate": 0.01}, lambda p: torch.optim.Adam(p, lr=0.01))
+    case("adam", {"rate": 0.01, "beta1": 0.8, "beta2": 0.98, "epsilon": 1e-6},
+         lambda p: torch.optim.Adam(p, lr=0.01, betas=(0.8, 0.98), eps=1e-6))
+    case("adam", {"rate": 0.01, "decay": 0.1}, lambda p: torch.optim.AdamW(p, lr=0.01, weight_decay=0.1))
+    file.write()
+
+
+for make in (matmul, arithmetic, unary, rows, moving, gru, cross_entropy, attention, optimizers):
+    make()

@@ -1,0 +1,190 @@
+#include "nn/gru.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <cstring>
+#include <vector>
+
+#include "base/random.h"
+#include "nn/additive_attention.h"
+#include "nn/embedding.h"
+#include "nn/linear.h"
+#include "regard/error.h"
+
+namespace regard {
+namespace {
+
+Tensor numbers(const Shape& shape, std::uint64_t seed, DType type = DType::kF32) {
+  return uniform(shape, 1, RandomKey(seed)).to(type);
+}
+
+// The published equations in double, one sequence, one step after another; backwards if asked.
+std::vector<std::vector<double>> plain_gru(const Parameters& all, const std::vector<std::vector<double>>& inputs,
+                                           bool backward) {
+  const auto find = [&](const char* name) -> const Tensor& { return const_cast<Parameters&>(all).find(name).value; };
+  const Tensor &w = find("input.weight"), &wb = find("input.bias"), &u = find("recurrent.weight"),
+               &ub = find("recurrent.bias");
+  const auto width = static_cast<std::size_t>(u[0]);
+  const auto value = [](const Tensor& x, std::size_t i) { return x.data<double>()[i]; };
+  const auto sigmoid = [](double x) { return 1 / (1 + std::exp(-x)); };
+  std::vector<std::vector<double>> states(inputs.size());
+  std::vector<double> h(width, 0);
+  for (std::size_t i = 0; i < inputs.size(); ++i) {
+    const std::size_t t = backward ? inputs.size() - 1 - i : i;
+    std::vector<double> x(3 * width), g(3 * width), next(width);
+    for (std::size_t c = 0; c < 3 * width; ++c) {
+      x[c] = value(wb, c);
+      g[c] = value(ub, c);
+      for (std::size_t k = 0; k < inputs[t].size(); ++k) x[c] += inputs[t][k] * value(w, k * 3 * width + c);
+      for (std::size_t k = 0; k < width; ++k) g[c] += h[k] * value(u, k * 3 * width + c);
+    }
+    for (std::size_t c = 0; c < width; ++c) {
+      const double r = sigmoid(x[c] + g[c]), z = sigmoid(x[width + c] + g[width + c]);
+      const double n = std::tanh(x[2 * width + c] + r * g[2 * width + c]);
+      next[c] = (1 - z) * n + z * h[c];
+    }
+    states[t] = h = next;
+  }
+  return states;
+}
+
+TEST(Gru, FollowsItsEquationsInBothDirectionsForEveryLength) {
+  constexpr std::int64_t kTime = 5, kBatch = 4, kInputs = 3, kWidth = 6;
+  const std::vector<std::int32_t> lengths = {5, 3, 3, 1};
+  Parameters parameters;
+  const Gru gru(Builder(parameters, RandomKey(3), DType::kF64), kInputs, kWidth);
+  for (Parameter& parameter : parameters) {  // biases start as zeros, which would hide a mistake
+    parameter.value.copy_from(numbers(parameter.value.shape(), parameter.index + 10, DType::kF64));
+  }
+  const Tensor x = numbers({kTime, kBatch, kInputs}, 1, DType::kF64);
+  for (const Direction direction : {Direction::kForward, Direction::kBackward}) {
+    Tape tape;
+    const Recurrence result = gru(tape.constant(x), lengths, direction);
+    ASSERT_EQ(result.states.shape(), (Shape{kTime, kBatch, kWidth}));
+    for (std::int64_t row = 0; row < kBatch; ++row) {
+      const std::int64_t length = lengths[static_cast<std::size_t>(row)];
+      std::vector<std::vector<double>> inputs;
+      for (std::int64_t t = 0; t < length; ++t) {
+        const double* from = x.data<double>() + (t * kBatch + row) * kInputs;
+        inputs.emplace_back(from, from + kInputs);
+      }
+      const auto expected = plain_gru(parameters, inputs, direction == Direction::kBackward);
+      for (std::int64_t t = 0; t < kTime; ++t) {
+        for (std::int64_t c = 0; c < kWidth; ++c) {
+          const double got = result.states.value().data<double>()[(t * kBatch + row) * kWidth + c];
+          const auto at = static_cast<std::size_t>(t), column = static_cast<std::size_t>(c);
+          const double beyond = direction == Direction::kForward ? expected.back()[column] : 0;
+          ASSERT_NEAR(got, t < length ? expected[at][column] : beyond, 1e-12) << "row " << row << ", time " << t;
+        }
+      }
+      const auto& last = direction == Direction::kForward ? expected.back() : expected.front();
+      for (std::int64_t c = 0; c < kWidth; ++c) {
+        ASSERT_NEAR(result.last.value().data<double>()[row * kWidth + c], last[static_cast<std::size_t>(c)], 1e-12);
+      }
+    }
+  }
+}
+
+TEST(Gru, WhatStandsInThePaddingDoesNotMatter) {
+  Parameters parameters;
+  const Gru gru(Builder(parameters, RandomKey(3)), 3, 17);
+  const std::vector<std::int32_t> lengths = {4, 2};
+  Tensor x = numbers({4, 2, 3}, 1), poisoned = x.clone();
+  for (std::int64_t t = 2; t < 4; ++t) {
+    for (std::int64_t c = 0; c < 3; ++c) poisoned.data<float>()[(t * 2 + 1) * 3 + c] = std::nanf("");
+  }
+  for (const Direction direction : {Direction::kForward, Direction::kBackward}) {
+    Tape tape;
+    const Tensor clean = gru(tape.constant(x), lengths, direction).states.value();
+    const Tensor other = gru(tape.constant(poisoned), lengths, direction).states.value();
+    EXPECT_EQ(std::memcmp(clean.raw(), other.raw(), clean.bytes()), 0);
+  }
+}
+
+TEST(Gru, EmptyBatchesAndSequencesAreFine) {
+  Parameters parameters;
+  const Gru gru(Builder(parameters, RandomKey(3)), 3, 4);
+  Tape tape;
+  const std::vector<std::int32_t> none, zero = {0, 0};
+  EXPECT_EQ(gru(tape.constant(Tensor::zeros({5, 0, 3})), none, Direction::kForward).states.shape(), (Shape{5, 0, 4}));
+  EXPECT_EQ(gru(tape.constant(Tensor::zeros({0, 2, 3})), zero, Direction::kForward).states.shape(), (Shape{0, 2, 4}));
+  const Recurrence nothing = gru(tape.constant(numbers({2, 2, 3}, 1)), zero, Direction::kBackward);
+  for (std::int64_t i = 0; i < nothing.last.value().size(); ++i) EXPECT_EQ(nothing.last.value().data<float>()[i], 0);
+}
+
+TEST(Gru, UnsortedOrImpossibleLengthsAreErrors) {
+  Parameters parameters;
+  const Gru gru(Builder(parameters, RandomKey(3)), 3, 4);
+  Tape tape;
+  const Var x = tape.constant(numbers({5, 2, 3}, 1));
+  for (const std::vector<std::int32_t>& lengths : {std::vector<std::int32_t>{2, 5}, {6, 1}, {3, -1}, {3}}) {
+    EXPECT_THROW(gru(x, lengths, Direction::kForward), Error);
+  }
+}
+
+TEST(Linear, IsAProductAndABias) {
+  Parameters parameters;
+  const Linear linear(Builder(parameters, RandomKey(3)), 2, 3);
+  parameters.find("weight").value.copy_from(Tensor::of({2, 3}, {1.0f, 2.0f, 3.0f, 4.0f, 5.0f, 6.0f}));
+  parameters.find("bias").value.copy_from(Tensor::of({3}, {10.0f, 20.0f, 30.0f}));
+  Tape tape;
+  const Tensor y = linear(tape.constant(Tensor::of({1, 1, 2}, {1.0f, -1.0f}))).value();
+  EXPECT_EQ(y.shape(), (Shape{1, 1, 3}));
+  EXPECT_EQ(y.data<float>()[0], 7);
+  EXPECT_EQ(y.data<float>()[1], 17);
+  EXPECT_EQ(y.data<float>()[2], 27);
+}
+
+TEST(Embedding, TakesTheRowsThatAreAskedFor) {
+  Parameters parameters;
+  const Embedding words(Builder(parameters, RandomKey(3)), 4, 2);
+  parameters.find("table").value.copy_from(Tensor::of({4, 2}, {0.0f, 1.0f, 10.0f, 11.0f, 20.0f, 21.0f, 30.0f, 31.0f}));
+  Tape tape;
+  const Tensor y = words(tape, Tensor::of({2, 1}, {3, 1})).value();
+  EXPECT_EQ(y.shape(), (Shape{2, 1, 2}));
+  EXPECT_EQ(y.data<float>()[1], 31);
+  EXPECT_EQ(y.data<float>()[2], 10);
+}
+
+// c = Σ_j p_j v_j with p = softmax(θᵀ tanh(q·W_q + k_j·W_k)) over the visible keys, in double.
+TEST(AdditiveAttention, ReadsTheWeightedMeanOfWhatIsVisible) {
+  constexpr std::int64_t kBatch = 2, kKeys = 5, kQuery = 3, kKey = 4, kHidden = 6;
+  const std::vector<std::int32_t> lengths = {5, 2};
+  Parameters parameters;
+  const AdditiveAttention attention(Builder(parameters, RandomKey(3), DType::kF64), kQuery, kKey, kHidden);
+  const Tensor query = numbers({kBatch, 1, kQuery}, 1, DType::kF64),
+               keys = numbers({kBatch, kKeys, kKey}, 2, DType::kF64);
+  Tape tape;
+  const Var annotations = tape.constant(keys);
+  const Tensor got = attention(tape.constant(query), attention.keys(annotations), annotations, lengths).context.value();
+  const double *w_q = parameters.find("query.weight").value.data<double>(),
+               *w_k = parameters.find("key.weight").value.data<double>(),
+               *theta = parameters.find("theta").value.data<double>();
+  for (std::int64_t b = 0; b < kBatch; ++b) {
+    std::vector<double> weights;
+    double total = 0;
+    for (std::int64_t j = 0; j < lengths[static_cast<std::size_t>(b)]; ++j) {
+      double score = 0;
+      for (std::int64_t h = 0; h < kHidden; ++h) {
+        double inner = 0;
+        for (std::int64_t c = 0; c < kQuery; ++c) inner += query.data<double>()[b * kQuery + c] * w_q[c * kHidden + h];
+        for (std::int64_t c = 0; c < kKey; ++c)
+          inner += keys.data<double>()[(b * kKeys + j) * kKey + c] * w_k[c * kHidden + h];
+        score += theta[h] * std::tanh(inner);
+      }
+      weights.push_back(std::exp(score));
+      total += weights.back();
+    }
+    for (std::int64_t c = 0; c < kKey; ++c) {
+      double expected = 0;
+      for (std::size_t j = 0; j < weights.size(); ++j) {
+        expected += weights[j] / total * keys.data<double>()[(b * kKeys + static_cast<std::int64_t>(j)) * kKey + c];
+      }
+      EXPECT_NEAR(got.data<double>()[b * kKey + c], expected, 1e-12) << "item " << b << ", column " << c;
+    }
+  }
+}
+
+}  // namespace
+}  // namespace regard

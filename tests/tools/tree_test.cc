@@ -1,0 +1,131 @@
+// Checks of the tree itself: who may include whom, and with which flags files are compiled.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <array>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <sstream>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace {
+
+namespace fs = std::filesystem;
+
+// Each folder of src/ may include itself and those before it. Public headers (regard/…) are open to all.
+constexpr std::array<std::string_view, 16> kOrder = {"base",   "tensor", "kernels", "autograd", "attention", "nn",
+                                                     "verify", "models", "io",      "data",     "train",     "decode",
+                                                     "view",   "tasks",  "serve",   "cli"};
+
+int place(std::string_view folder) {
+  const auto* found = std::find(kOrder.begin(), kOrder.end(), folder);
+  return found == kOrder.end() ? -1 : static_cast<int>(found - kOrder.begin());
+}
+
+std::string first_folder(const std::string& path) { return path.substr(0, path.find('/')); }
+
+std::string read(const fs::path& path) {
+  std::ifstream file(path, std::ios::binary);
+  return {std::istreambuf_iterator<char>(file), {}};
+}
+
+bool is_source(const fs::path& path) { return path.extension() == ".h" || path.extension() == ".cc"; }
+
+// The name in a line `#include "name"`, else nothing.
+std::string included(std::string_view line) {
+  const auto skip = [&line] { line.remove_prefix(std::min(line.find_first_not_of(" \t"), line.size())); };
+  skip();
+  if (!line.starts_with('#')) return {};
+  line.remove_prefix(1);
+  skip();
+  if (!line.starts_with("include")) return {};
+  line.remove_prefix(7);
+  skip();
+  if (!line.starts_with('"')) return {};
+  line.remove_prefix(1);
+  return std::string(line.substr(0, line.find('"')));
+}
+
+// What is wrong with the includes of a file of src/; empty if nothing is.
+std::vector<std::string> wrong_includes(const std::string& name, const std::string& content) {
+  std::vector<std::string> wrong;
+  std::istringstream lines(content);
+  int number = 0;
+  for (std::string line; std::getline(lines, line);) {
+    ++number;
+    const std::string target = included(line);
+    if (target.empty() || target.starts_with("regard/") || target.starts_with("hwy/")) continue;
+    const int here = place(first_folder(name)), there = place(first_folder(target));
+    if (there < 0 || there > here) wrong.push_back(name + ':' + std::to_string(number) + " includes " + target);
+  }
+  return wrong;
+}
+
+TEST(IncludeDirection, FoldersIncludeOnlyThoseBeforeThem) {
+  const fs::path root = fs::path(REGARD_SOURCE_DIR) / "src";
+  int files = 0;
+  for (const auto& entry : fs::recursive_directory_iterator(root)) {
+    if (!entry.is_regular_file() || !is_source(entry.path())) continue;
+    ++files;
+    const std::string name = fs::relative(entry.path(), root).generic_string();
+    EXPECT_GE(place(first_folder(name)), 0) << "src/" << name << ": the folder has no place in the order";
+    for (const std::string& each : wrong_includes(name, read(entry.path()))) ADD_FAILURE() << each;
+  }
+  EXPECT_GT(files, 10);
+}
+
+TEST(IncludeDirection, PublicHeadersIncludeOnlyEachOther) {
+  const fs::path root = fs::path(REGARD_SOURCE_DIR) / "include" / "regard";
+  int files = 0;
+  for (const auto& entry : fs::recursive_directory_iterator(root)) {
+    if (!entry.is_regular_file()) continue;
+    ++files;
+    std::istringstream lines(read(entry.path()));
+    for (std::string line; std::getline(lines, line);) {
+      const std::string target = included(line);
+      EXPECT_TRUE(target.empty() || target.starts_with("regard/")) << entry.path() << " includes " << target;
+    }
+  }
+  EXPECT_GT(files, 0);
+}
+
+TEST(IncludeDirection, WrongWayIsSeen) {
+  EXPECT_EQ(wrong_includes("base/a.cc", "#include \"kernels/target.h\"\n").size(), 1u);
+  EXPECT_EQ(wrong_includes("base/a.cc", "  # include \"nowhere/x.h\"\n").size(), 1u);
+  EXPECT_EQ(wrong_includes("cli/a.cc", "#include \"kernels/target.h\"\n#include <vector>\n").size(), 0u);
+}
+
+const std::string& commands() {
+  static const std::string all = read(fs::path(REGARD_BINARY_DIR) / "compile_commands.json");
+  return all;
+}
+
+std::vector<std::string> command_lines() {
+  std::vector<std::string> out;
+  std::istringstream lines(commands());
+  for (std::string line; std::getline(lines, line);) {
+    const bool ours = line.find(" -c " REGARD_SOURCE_DIR "/") != std::string::npos;  // GoogleTest may be built along
+    if (ours && line.find("\"command\":") != std::string::npos) out.push_back(line);
+  }
+  return out;
+}
+
+TEST(CompileFlags, EveryFileKeepsProductsAndSumsApart) {
+  ASSERT_GT(command_lines().size(), 5u) << "in " << REGARD_BINARY_DIR;
+  for (const std::string& line : command_lines()) {
+    EXPECT_NE(line.find(" -ffp-contract=off "), std::string::npos) << line;
+    EXPECT_EQ(line.find("-ffp-contract=fast"), std::string::npos) << line;
+  }
+}
+
+TEST(CompileFlags, NoFileIsCompiledWithLooseArithmetic) {
+  for (const char* flag : {"-ffast-math", "-Ofast", "-funsafe-math-optimizations", "-fassociative-math",
+                           "-freciprocal-math", "-ffinite-math-only", "-march=native", "-mtune=native", "-fopenmp"}) {
+    EXPECT_EQ(commands().find(flag), std::string::npos) << flag;
+  }
+}
+
+}  // namespace

@@ -1,0 +1,125 @@
+// After the first steps, training takes nothing from the heap. To see that, this program's malloc is ours: it counts,
+// and hands on to the C library's. `new` of every kind ends there too.
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <cerrno>
+#include <cstddef>
+#include <cstdlib>
+#include <vector>
+
+#include "base/pool.h"
+#include "models/seq2seq.h"
+#include "tasks/letters.h"
+#include "train/trainer.h"
+
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+#define REGARD_SANITIZED 1
+#elif defined(__has_feature)
+#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
+#define REGARD_SANITIZED 1
+#endif
+#endif
+#ifndef REGARD_SANITIZED
+#define REGARD_SANITIZED 0
+#endif
+
+namespace {
+std::atomic<bool> counting{false};
+std::atomic<long> taken{0};
+}  // namespace
+
+#if !REGARD_SANITIZED && defined(__GLIBC__)
+extern "C" {
+void* __libc_malloc(std::size_t bytes);
+void* __libc_calloc(std::size_t count, std::size_t bytes);
+void* __libc_realloc(void* old, std::size_t bytes);
+void* __libc_memalign(std::size_t align, std::size_t bytes);
+
+static void count_one() {
+  if (counting.load(std::memory_order_relaxed)) taken.fetch_add(1, std::memory_order_relaxed);
+}
+__attribute__((visibility("default"))) void* malloc(std::size_t bytes) {
+  count_one();
+  return __libc_malloc(bytes);
+}
+__attribute__((visibility("default"))) void* calloc(std::size_t count, std::size_t bytes) {
+  count_one();
+  return __libc_calloc(count, bytes);
+}
+__attribute__((visibility("default"))) void* realloc(void* old, std::size_t bytes) {
+  count_one();
+  return __libc_realloc(old, bytes);
+}
+__attribute__((visibility("default"))) void* aligned_alloc(std::size_t align, std::size_t bytes) {
+  count_one();
+  return __libc_memalign(align, bytes);
+}
+__attribute__((visibility("default"))) int posix_memalign(void** result, std::size_t align, std::size_t bytes) {
+  count_one();
+  *result = __libc_memalign(align, bytes);
+  return *result == nullptr ? ENOMEM : 0;
+}
+}
+#endif
+
+namespace regard {
+namespace {
+
+struct Count {
+  Count() {
+    taken = 0;
+    counting = true;
+  }
+  ~Count() { counting = false; }
+};
+
+TEST(Heap, TheCounterCounts) {
+  if (REGARD_SANITIZED) GTEST_SKIP() << "a sanitizer has the heap";
+  std::vector<std::vector<char>> kept(3);
+  {
+    const Count count;
+    kept[0].resize(1000);
+    kept[1].resize(1 << 20);
+    const Tensor tensor = Tensor::zeros({100});
+  }
+  EXPECT_GE(taken.load(), 4);  // two vectors, the tensor and its memory
+}
+
+TEST(Heap, AfterWarmingUpAStepTakesNothing) {
+  if (REGARD_SANITIZED) GTEST_SKIP() << "a sanitizer has the heap";
+  for (const int limit : {1, 2}) {
+    const ThreadLimit scope(limit);
+    Parameters parameters;
+    const Seq2seq model(Builder(parameters, RandomKey(3)), {.source_words = Letters::kWords,
+                                                            .target_words = Letters::kWords,
+                                                            .embedding = 32,
+                                                            .hidden = 64,
+                                                            .attention = 64,
+                                                            .readout = 64});
+    Adam adam(parameters);
+    Trainer trainer(parameters, adam, {.clip = 1});
+    const Letters task({});
+    std::vector<Batch> batches;
+    for (std::uint64_t b = 0; b < 5; ++b) {
+      std::vector<SequencePair> pairs;
+      for (std::uint64_t i = 0; i < 16; ++i) pairs.push_back(task.training(16 * b + i).pair);
+      batches.push_back(make_batch(pairs, {}));
+    }
+    const auto step = [&](std::size_t number) {
+      trainer.step(1e-3, [&](Tape& tape) { return model.loss(tape, batches[number % batches.size()]).loss; });
+    };
+    for (std::size_t i = 0; i < 5; ++i) step(i);
+    // Threads take work as it comes: one of them may meet its first large product only later, and keeps memory for it
+    // then. Alone there is no such choice, and nothing more may be taken; with others it has to come to an end.
+    for (int round = 0; round < (limit == 1 ? 1 : 20); ++round) {
+      const Count count;
+      for (std::size_t i = 0; i < 20; ++i) step(i);
+      if (taken == 0) break;
+    }
+    EXPECT_EQ(taken.load(), 0) << limit << " threads";
+  }
+}
+
+}  // namespace
+}  // namespace regard

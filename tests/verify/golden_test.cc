@@ -1,0 +1,204 @@
+// The operations against PyTorch: tests/golden/*.txt, made by tests/golden/make.py.
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <fstream>
+#include <map>
+#include <sstream>
+
+#include "attention/attend.h"
+#include "autograd/ops.h"
+#include "base/check.h"
+#include "kernels/target.h"
+
+namespace regard {
+namespace {
+
+struct Golden {
+  std::string op, where;
+  std::map<std::string, std::string> options;
+  std::vector<std::string> order;  // of the tensors
+  std::map<std::string, Tensor> tensors;
+
+  std::int64_t number(const std::string& key, std::int64_t otherwise) const {
+    const auto found = options.find(key);
+    return found == options.end() ? otherwise : std::stoll(found->second);
+  }
+  double real(const std::string& key, double otherwise) const {
+    const auto found = options.find(key);
+    return found == options.end() ? otherwise : std::stod(found->second);
+  }
+  std::vector<std::int32_t> list(const std::string& key) const {
+    std::vector<std::int32_t> all;
+    std::istringstream in(options.at(key));
+    for (std::string word; std::getline(in, word, ',');) all.push_back(std::stoi(word));
+    return all;
+  }
+  bool has(const std::string& name) const { return tensors.contains(name); }
+};
+
+std::vector<Golden> read(const std::string& name) {
+  const std::string path = text(REGARD_SOURCE_DIR, "/tests/golden/", name, ".txt");
+  std::ifstream file(path);
+  check(file.good(), "cannot read ", path);
+  std::vector<Golden> all;
+  int number = 0;
+  for (std::string line; std::getline(file, line);) {
+    ++number;
+    if (line.empty() || line[0] == '#') continue;
+    std::istringstream words(line);
+    std::string first;
+    words >> first;
+    if (first == "case") {
+      Golden& made = all.emplace_back();
+      words >> made.op;
+      made.where = text(name, ".txt:", number, ' ', line.substr(5));
+      for (std::string word; words >> word;)
+        made.options[word.substr(0, word.find('='))] = word.substr(word.find('=') + 1);
+      continue;
+    }
+    Shape shape;
+    for (std::string word; words >> word && word != ":";) shape = shape.plus(std::stoll(word));
+    Tensor tensor = Tensor::empty(shape, DType::kF64);
+    for (std::int64_t i = 0; i < tensor.size(); ++i) {
+      check(static_cast<bool>(words >> tensor.data<double>()[i]), path, ':', number, ": fewer numbers than ", shape,
+            " has");
+    }
+    check(!all.empty(), path, " does not begin with a case");
+    all.back().order.push_back(first);
+    all.back().tensors[first] = tensor;
+  }
+  return all;
+}
+
+Tensor whole_numbers(const Tensor& x) {
+  Tensor result = Tensor::empty(x.shape(), DType::kI32);
+  for (std::int64_t i = 0; i < x.size(); ++i)
+    result.data<std::int32_t>()[i] = static_cast<std::int32_t>(x.data<double>()[i]);
+  return result;
+}
+
+// The operation of a case on inputs that are on the tape.
+Var call(const Golden& golden, const std::map<std::string, Var>& in) {
+  const auto x = [&](const char* name) {
+    const auto found = in.find(name);
+    return found == in.end() ? Var() : found->second;
+  };
+  const auto dimension = [&] { return static_cast<int>(golden.number("dimension", 0)); };
+  const std::string& op = golden.op;
+  if (op == "matmul") {
+    return matmul(x("a"), x("b"),
+                  {.transpose_a = golden.number("transpose_a", 0) != 0,
+                   .transpose_b = golden.number("transpose_b", 0) != 0,
+                   .bias = x("bias")});
+  }
+  if (op == "add") return x("a") + x("b");
+  if (op == "subtract") return x("a") - x("b");
+  if (op == "multiply") return x("a") * x("b");
+  if (op == "divide") return x("a") / x("b");
+  if (op == "tanh") return tanh(x("x"));
+  if (op == "sigmoid") return sigmoid(x("x"));
+  if (op == "relu") return relu(x("x"));
+  if (op == "gelu") return gelu(x("x"));
+  if (op == "gelu_tanh") return gelu_tanh(x("x"));
+  if (op == "silu") return silu(x("x"));
+  if (op == "exp") return exp(x("x"));
+  if (op == "log") return log(x("x"));
+  if (op == "softmax") return softmax(x("x"));
+  if (op == "log_softmax") return log_softmax(x("x"));
+  const auto epsilon = static_cast<float>(golden.real("epsilon", 1e-5));
+  if (op == "layer_norm") return layer_norm(x("x"), x("weight"), x("bias"), epsilon);
+  if (op == "rms_norm") return rms_norm(x("x"), x("weight"), epsilon);
+  if (op == "embedding") return embedding(x("table"), whole_numbers(golden.tensors.at("ids")));
+  if (op == "concat") return concat({x("a"), x("b"), x("c")}, dimension());
+  if (op == "slice") return slice(x("x"), dimension(), golden.number("begin", 0), golden.number("end", 0));
+  if (op == "transpose") {
+    return transpose(x("x"), static_cast<int>(golden.number("a", 0)), static_cast<int>(golden.number("b", 0)));
+  }
+  if (op == "reshape") {
+    Shape shape;
+    for (const std::int32_t size : golden.list("sizes")) shape = shape.plus(size);
+    return reshape(x("x"), shape);
+  }
+  const bool all = !golden.options.contains("dimension");
+  if (op == "sum") return all ? sum(x("x")) : sum(x("x"), dimension());
+  if (op == "mean") return all ? mean(x("x")) : mean(x("x"), dimension());
+  if (op == "gru_cell") {
+    return gru_cell(x("input"), x("state"), x("recurrent"), x("bias"), golden.number("active", -1));
+  }
+  if (op == "linear_cross_entropy") {
+    const Tensor weights =
+        golden.has("token_weights") ? golden.tensors.at("token_weights").to(x("x").dtype()) : Tensor();
+    return linear_cross_entropy(x("x"), x("weight"), x("bias"), whole_numbers(golden.tensors.at("targets")), weights,
+                                golden.number("transposed", 0) != 0)
+        .loss;
+  }
+  if (op == "attend_additive") {
+    return attend_additive(x("q"), x("k"), x("v"), x("theta"), golden.list("lengths")).context;
+  }
+  fail(ErrorKind::kInput, "no operation '", op, "'");
+}
+
+void expect_close(const Tensor& got, const Tensor& expected, double bound, const std::string& where) {
+  ASSERT_TRUE(got.defined()) << where;
+  ASSERT_EQ(got.shape(), expected.shape()) << where;
+  const Tensor wide = got.to(DType::kF64);
+  for (std::int64_t i = 0; i < wide.size(); ++i) {
+    const double want = expected.data<double>()[i];
+    ASSERT_LE(std::abs(wide.data<double>()[i] - want), bound + bound * std::abs(want))
+        << where << '[' << i << "]: got " << wide.data<double>()[i] << ", PyTorch " << want;
+  }
+}
+
+void check_case(const Golden& golden, DType type, const std::string& where) {
+  Tape tape;
+  std::map<std::string, Var> inputs;
+  for (const std::string& name : golden.order) {
+    const bool result = name[0] == '=' || name[0] == '~';
+    if (!result && golden.has('~' + name)) inputs[name] = tape.variable(golden.tensors.at(name).to(type));
+  }
+  const Var y = call(golden, inputs);
+  expect_close(y.value(), golden.tensors.at("=y"), 1e-5, where + ": output");
+  tape.backward(y, golden.tensors.at("~y").to(type));
+  for (const auto& [name, input] : inputs) {
+    expect_close(tape.gradient(input), golden.tensors.at('~' + name), 1e-4, where + ": gradient of " + name);
+  }
+}
+
+struct FileOfCases {
+  const char* name;
+  std::size_t cases;  // at least
+};
+constexpr FileOfCases kFiles[] = {
+    {"matmul", 27},  {"arithmetic", 24},          {"unary", 8},          {"rows", 18}, {"moving", 23},
+    {"gru_cell", 4}, {"linear_cross_entropy", 5}, {"attend_additive", 3}};
+
+class GoldenNumbers : public testing::TestWithParam<FileOfCases> {};
+INSTANTIATE_TEST_SUITE_P(All, GoldenNumbers, testing::ValuesIn(kFiles),
+                         [](const auto& each) { return each.param.name; });
+
+TEST_P(GoldenNumbers, AgreeOnEveryTarget) {
+  const std::vector<Golden> all = read(GetParam().name);
+  ASSERT_GE(all.size(), GetParam().cases);
+  for (const Golden& golden : all) {
+    check_case(golden, DType::kF64, golden.where + " in f64");
+    for (const std::string& name : targets()) {
+      const TargetScope scope(name);
+      check_case(golden, DType::kF32, golden.where + " on " + name);
+    }
+  }
+}
+
+TEST(Golden, NumbersExistForEveryOperationThatPyTorchHas) {
+  std::map<std::string, int> seen;
+  for (const FileOfCases& file : kFiles) {
+    for (const Golden& golden : read(file.name)) ++seen[golden.op];
+  }
+#define REGARD_SEEN(name) \
+  EXPECT_TRUE(seen.contains(#name) || std::string(#name) == "dropout") << #name << " has no golden numbers";
+  REGARD_OPS(REGARD_SEEN)
+#undef REGARD_SEEN
+}
+
+}  // namespace
+}  // namespace regard

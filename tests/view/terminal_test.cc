@@ -1,0 +1,124 @@
+#include "view/terminal.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <cstdlib>
+#include <limits>
+#include <vector>
+
+#include "regard/error.h"
+
+namespace regard {
+namespace {
+
+using Labels = std::vector<std::string>;
+
+TEST(HeatMap, DrawsShadesInAFrame) {
+  const Tensor weights = Tensor::of({2, 4}, {0.0f, 0.25f, 0.75f, 0.0f, 1.0f, 0.0f, 0.0f, 0.5f});
+  const Labels rows = {"a", "b"}, columns = {"k", "#", "t", "c"};
+  EXPECT_EQ(heat_map(weights, {.rows = rows, .columns = columns}),
+            "     k # t c\n"
+            "    ┌────────\n"
+            "  a │  ░░▓▓\n"
+            "  b │██    ▒▒\n");
+}
+
+TEST(HeatMap, LongLabelsAreReadDownwardsAndEndOnTheFrame) {
+  const Tensor weights = Tensor::of({1, 2}, {1.0f, 0.0f});
+  const Labels rows = {"cat"}, columns = {"the", "a"};
+  EXPECT_EQ(heat_map(weights, {.rows = rows, .columns = columns}),
+            "       t\n"
+            "       h\n"
+            "       e a\n"
+            "      ┌────\n"
+            "  cat │██\n");
+}
+
+TEST(HeatMap, ChineseLabelsTakeTwoColumns) {
+  const Tensor weights = Tensor::of({2, 2}, {1.0f, 0.0f, 0.0f, 1.0f});
+  const Labels rows = {"猫", "a"}, columns = {"注", "意"};
+  EXPECT_EQ(heat_map(weights, {.rows = rows, .columns = columns}),
+            "      注意\n"
+            "     ┌────\n"
+            "  猫 │██\n"
+            "   a │  ██\n");
+}
+
+TEST(HeatMap, AMapWiderThanTheTerminalIsCutIntoParts) {
+  const Tensor weights = Tensor::of({1, 5}, {1.0f, 0.0f, 0.0f, 0.0f, 1.0f});
+  const Labels rows = {"a"}, columns = {"1", "2", "3", "4", "5"};
+  EXPECT_EQ(heat_map(weights, {.rows = rows, .columns = columns}, {.width = 9}),
+            "     1 2\n"
+            "    ┌────\n"
+            "  a │██\n"
+            "\n"
+            "     3 4\n"
+            "    ┌────\n"
+            "  a │\n"
+            "\n"
+            "     5\n"
+            "    ┌──\n"
+            "  a │██\n");
+}
+
+TEST(HeatMap, ColoursRiseFromDarkToBrightAndAreSwitchedOffAgain) {
+  const Tensor weights = Tensor::of({1, 2}, {0.0f, 1.0f});
+  const Labels rows = {"a"}, columns = {"x", "y"};
+  EXPECT_EQ(heat_map(weights, {.rows = rows, .columns = columns}, {.colors = Colors::kAll}),
+            "     x y\n"
+            "    ┌────\n"
+            "  a │\033[48;2;12;10;24m  \033[48;2;252;246;180m  \033[0m\n");
+  EXPECT_EQ(heat_map(weights, {.rows = rows, .columns = columns}, {.colors = Colors::k256}),
+            "     x y\n"
+            "    ┌────\n"
+            "  a │\033[48;5;233m  \033[48;5;229m  \033[0m\n");
+}
+
+TEST(HeatMap, WhatIsNoNumberIsShownAsSuch) {
+  const Tensor weights = Tensor::of({1, 3}, {std::nanf(""), 7.0f, -1.0f});
+  const Labels rows = {"a"}, columns = {"x", "y", "z"};
+  for (const Colors colors : {Colors::kNone, Colors::k256, Colors::kAll}) {
+    EXPECT_NE(heat_map(weights, {.rows = rows, .columns = columns}, {.colors = colors}).find("??"), std::string::npos);
+  }
+  EXPECT_NE(heat_map(weights, {.rows = rows, .columns = columns}).find("??██\n"), std::string::npos);
+}
+
+TEST(HeatMap, LabelsCannotCommandTheTerminal) {
+  const Tensor weights = Tensor::of({1, 1}, {1.0f});
+  const Labels rows = {"\033[2J"}, columns = {"\n"};
+  const std::string map = heat_map(weights, {.rows = rows, .columns = columns});
+  EXPECT_EQ(map.find('\033'), std::string::npos);
+  EXPECT_EQ(std::count(map.begin(), map.end(), '\n'), 3);
+  EXPECT_EQ(printable("a b\x7f\xff"
+                      "c\u202e"),
+            "a␣b��c�");
+}
+
+TEST(HeatMap, EmptyMapsAreFineAndWrongLabelsAreErrors) {
+  EXPECT_EQ(heat_map(Tensor::zeros({0, 0}), {}), "\n   ┌\n");
+  const Labels one = {"a"};
+  EXPECT_THROW(heat_map(Tensor::zeros({2, 1}), {.rows = one, .columns = one}), Error);
+}
+
+TEST(HeatScale, ShowsEveryShade) { EXPECT_EQ(heat_scale(Colors::kNone), "0  ░▒▓█ 1"); }
+
+TEST(DisplayWidth, CountsColumns) {
+  EXPECT_EQ(display_width(""), 0);
+  EXPECT_EQ(display_width("abc"), 3);
+  EXPECT_EQ(display_width("注意"), 4);
+  EXPECT_EQ(display_width("e\u0301"), 1);  // e with an accent of its own
+  EXPECT_EQ(display_width("\xff\xfe"), 2);
+}
+
+TEST(Colors, FollowTheTerminalAndTheUsersWish) {
+  setenv("COLORTERM", "truecolor", 1);
+  EXPECT_EQ(colors_of(-1), Colors::kNone);  // no terminal
+  EXPECT_EQ(colors_of(-1, WhenColors::kAlways), Colors::kAll);
+  EXPECT_EQ(colors_of(-1, WhenColors::kNever), Colors::kNone);
+  unsetenv("COLORTERM");
+  EXPECT_EQ(colors_of(-1, WhenColors::kAlways), Colors::k256);
+}
+
+}  // namespace
+}  // namespace regard
