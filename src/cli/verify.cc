@@ -51,13 +51,13 @@ int verify_operations(const Options& options, const Context& context) {
   if (!options.op.empty()) verify::row_of(options.op);  // throws if there is none
   std::size_t cases = 0, operations = 0, failed = 0;
   fmt::print("{}  {}  cases  forward  backward  result   (of the bound 2e-6·(1 + Σ|terms|), on {})\n",
-             padded("operation", 20), padded("formula", 52), list);
+             padded("operation", 20), padded("formula", 57), list);
   for (const verify::Row& row : verify::table()) {
     if (!options.op.empty() && options.op != name_of(row.op)) continue;
     stop_if_asked(context);
     const verify::Report report = verify::verify(row, names);
     const bool good = report.trouble.empty();
-    fmt::print("{}  {}  {:>5}  {:>7}  {:>8}  {}\n", padded(name_of(row.op), 20), padded(row.formula, 52), report.cases,
+    fmt::print("{}  {}  {:>5}  {:>7}  {:>8}  {}\n", padded(name_of(row.op), 20), padded(row.formula, 57), report.cases,
                percent(report.worst.forward), percent(report.worst.backward), good ? "ok" : "FAIL");
     if (!good) fmt::print("    {}\n", report.trouble);
     cases += report.cases;
@@ -68,7 +68,8 @@ int verify_operations(const Options& options, const Context& context) {
     fmt::print("{} of {} operations FAILED\n", failed, operations);
     return 1;
   }
-  fmt::print("{} operations, {} cases: all agree with their references\n", operations, cases);
+  fmt::print("{} cases of {} operation{}: all agree with their references\n", cases, operations,
+             operations == 1 ? "" : "s");
   return 0;
 }
 
