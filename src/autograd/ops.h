@@ -40,7 +40,8 @@ Var silu(Var x);
 Var exp(Var x);
 Var log(Var x);
 
-// Over the last dimension. A row of nothing but −∞ has no weights: softmax gives zeros, log_softmax −∞, gradients are 0.
+// Over the last dimension. A row of nothing but −∞ has no weights: softmax gives zeros, log_softmax −∞, the gradient is
+// zero.
 Var softmax(Var x);
 Var log_softmax(Var x);
 

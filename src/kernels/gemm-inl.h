@@ -15,7 +15,8 @@ namespace regard::detail {
 // How a tile finds B.
 enum class ReadB {
   kPacked,  // panels of the whole of B
-  kDirect,  // B itself, its rows contiguous: worth it for few rows of A
+  kDirect,  // B itself, its rows contiguous: best if it stays in the second cache and A has not too many rows
+  kFar,     // the same for a B that comes from farther away: worth it for few rows of A
   kPack,    // B itself, packed by the tile block by block
 };
 
@@ -27,12 +28,11 @@ struct Product {
   MatrixOf<float> c;
   Epilogue epilogue;
   ReadB read_b = ReadB::kPacked;
+  bool keep_panels = false;  // kPack: the panels of the whole tile are wanted, [columns / 16][K][16]
   bool pack_a = false;
-  std::size_t k_block = 0;  // k is cut into blocks of this length, the sums waiting in C meanwhile
+  std::size_t k_block = 0;       // k is cut into blocks of this length, the sums waiting in C meanwhile
+  std::size_t column_block = 0;  // columns of B that are multiplied with all rows of a tile before going on
 };
-
-// The columns of B that are multiplied with all rows of a tile before going on to the next.
-inline constexpr std::size_t kStripWidth = 4 * kPanelWidth;
 
 struct TileRange {
   std::size_t row_begin, row_end, column_begin, column_end;  // column_begin is a multiple of kPanelWidth
@@ -40,19 +40,21 @@ struct TileRange {
 
 inline std::size_t round_up(std::size_t value, std::size_t unit) { return (value + unit - 1) / unit * unit; }
 
-// Floats of scratch for a tile of at most `rows` rows.
+// Floats of scratch for a tile of so many rows and columns.
 inline std::size_t packed_a_size(const Product& p, std::size_t rows) {
-  return p.pack_a ? round_up(rows * std::min(p.k_block, p.a.columns), 16) + 16 : 0;
+  return p.pack_a ? round_up(rows * std::min(p.k_block, p.a.columns), 16) : 0;
 }
-inline std::size_t packed_b_size(const Product& p) {
+inline std::size_t packed_b_size(const Product& p, std::size_t columns) {
   const std::size_t depth = std::min(p.k_block, p.a.columns);
   switch (p.read_b) {
     case ReadB::kPacked:
       return 0;
     case ReadB::kDirect:
+    case ReadB::kFar:
       return kPanelWidth * depth;  // the last, ragged panel
     case ReadB::kPack:
-      return packed_size(depth, kStripWidth);
+      return p.keep_panels ? packed_size(p.a.columns, columns)
+                           : packed_size(depth, std::min(p.column_block, columns));
   }
   return 0;
 }
@@ -101,6 +103,7 @@ constexpr int BlockPanels(int /*rows*/) { return 1; }
 constexpr std::size_t kPrefetch = 0;
 #endif
 constexpr int kBlockPanels = 4;  // the most of all rows
+constexpr std::size_t kPrefetchFar = 6;
 
 struct BlockArguments {
   const float* a;  // element (i, k) at a[i · a_row + k · a_k]
@@ -113,14 +116,14 @@ struct BlockArguments {
   const float* bias;  // may be null
   bool resume;        // the sums start at C instead of 0
   bool relu;
-  const float* ahead;   // a line of it is fetched with every k: a part of B that is wanted soon
-  const float* next_c;  // where the next block goes; null: nowhere
+  bool far_b;
+  const float* next_c;  // where the next block goes
+  const float* ahead;   // what is wanted soon: a line is fetched with every k
+  std::size_t ahead_k;
 };
 
 // A value that stands in a register from here on. Otherwise compilers repeat the load in each of the instructions that
 // use it, and the loads become the limit (g++ 12, AVX-512, three rows: 97 instead of 170 GFLOP/s).
-using detail::kStripWidth;
-
 HWY_INLINE FloatVec InRegister(FloatVec v) {
 #if HWY_ARCH_X86
   asm("" : "+v"(v.raw));
@@ -128,24 +131,38 @@ HWY_INLINE FloatVec InRegister(FloatVec v) {
   return v;
 }
 
-template <int kRows, int kPanels>
+// What of the addresses is known beforehand.
+enum class Order {
+  kAny,
+  kFarB,     // any; B is far apart and out of reach of the processor's own prefetching
+  kRowsOfA,  // rows of A contiguous, B in panels: a_k = 1, b_k = 16
+  kPackedA,  // both packed: a_row = 1, a_k = rows, b_k = 16
+};
+
+template <int kRows, int kPanels, Order kOrder>
 void Block(const BlockArguments& arguments) {
   constexpr int kVectors = kPanels * kVectorsPerPanel;
   const FloatTag d;
-  const float* HWY_RESTRICT a = arguments.a;
-  const float* HWY_RESTRICT b = arguments.b;
-  const std::size_t a_row = arguments.a_row, a_k = arguments.a_k, b_panel = arguments.b_panel, b_k = arguments.b_k;
+  const std::size_t a_row = kOrder == Order::kPackedA ? 1 : arguments.a_row;
+  const std::size_t a_k = kOrder == Order::kPackedA ? kRows : kOrder == Order::kRowsOfA ? 1 : arguments.a_k;
+  const std::size_t b_panel = arguments.b_panel;
+  const std::size_t b_k = kOrder == Order::kAny || kOrder == Order::kFarB ? arguments.b_k : kPanelWidth;
+  // Two pointers each for A and B: row i is then at most twice a_row away, which an address can say by itself.
+  constexpr int kHalfRows = 3, kHalfPanels = 2;
+  const float* HWY_RESTRICT a_low = arguments.a;
+  const float* HWY_RESTRICT a_high = arguments.a + kHalfRows * a_row;
+  const float* HWY_RESTRICT b_low = arguments.b;
+  const float* HWY_RESTRICT b_high = arguments.b + kHalfPanels * b_panel;
   const float* HWY_RESTRICT ahead = arguments.ahead;
-  if (arguments.next_c != nullptr) {
+  const std::size_t ahead_k = arguments.ahead_k;
+  FloatVec sum[kRows][kVectors];
+  if (arguments.resume) {
 #pragma GCC unroll 8
     for (int i = 0; i < kRows; ++i) {
 #pragma GCC unroll 8
-      for (int j = 0; j < kPanels; ++j)
-        __builtin_prefetch(arguments.next_c + static_cast<std::size_t>(i) * arguments.c_row + j * kPanelWidth, 1);
+      for (int panel = 0; panel < kPanels; ++panel)
+        hwy::Prefetch(arguments.next_c + static_cast<std::size_t>(i) * arguments.c_row + panel * kPanelWidth);
     }
-  }
-  FloatVec sum[kRows][kVectors];
-  if (arguments.resume) {
 #pragma GCC unroll 8
     for (int i = 0; i < kRows; ++i) {
 #pragma GCC unroll 8
@@ -159,16 +176,23 @@ void Block(const BlockArguments& arguments) {
       for (int v = 0; v < kVectors; ++v) sum[i][v] = hn::Zero(d);
     }
   }
-  const auto load_b = [&](int v) HWY_ATTR {
-    const float* at = b + static_cast<std::size_t>(v / kVectorsPerPanel) * b_panel + v % kVectorsPerPanel * kLanes;
-    if (kPrefetch != 0 && v % kVectorsPerPanel == 0) hwy::Prefetch(at + kPrefetch * b_k);
-    return hn::LoadU(d, at);
+  const auto load_a = [&](int i) HWY_ATTR __attribute__((always_inline)) {
+    return hn::Set(d, i < kHalfRows ? a_low[static_cast<std::size_t>(i) * a_row]
+                                    : a_high[static_cast<std::size_t>(i - kHalfRows) * a_row]);
   };
-  for (std::size_t k = 0; k < arguments.depth; ++k) {
+  const auto load_b = [&](int v) HWY_ATTR __attribute__((always_inline)) {
+    const int panel = v / kVectorsPerPanel;
+    const float* at = panel < kHalfPanels ? b_low + static_cast<std::size_t>(panel) * b_panel
+                                          : b_high + static_cast<std::size_t>(panel - kHalfPanels) * b_panel;
+    if (kPrefetch != 0 && (kOrder == Order::kRowsOfA || kOrder == Order::kPackedA) && v % kVectorsPerPanel == 0) hwy::Prefetch(at + kPrefetch * b_k);
+    if (kOrder == Order::kFarB && v % kVectorsPerPanel == 0) hwy::Prefetch(at + kPrefetchFar * b_k);
+    return hn::LoadU(d, at + v % kVectorsPerPanel * kLanes);
+  };
+  const auto step = [&]() HWY_ATTR __attribute__((always_inline)) {
     if constexpr (kRows <= kVectors) {  // the elements of A stay, B passes by
       FloatVec x[kRows];
 #pragma GCC unroll 8
-      for (int i = 0; i < kRows; ++i) x[i] = hn::Set(d, a[static_cast<std::size_t>(i) * a_row]);
+      for (int i = 0; i < kRows; ++i) x[i] = load_a(i);
 #pragma GCC unroll 8
       for (int v = 0; v < kVectors; ++v) {
         const FloatVec y = kRows == 1 ? load_b(v) : InRegister(load_b(v));
@@ -181,16 +205,28 @@ void Block(const BlockArguments& arguments) {
       for (int v = 0; v < kVectors; ++v) y[v] = InRegister(load_b(v));
 #pragma GCC unroll 8
       for (int i = 0; i < kRows; ++i) {
-        const FloatVec x = hn::Set(d, a[static_cast<std::size_t>(i) * a_row]);
+        const FloatVec x = load_a(i);
 #pragma GCC unroll 8
         for (int v = 0; v < kVectors; ++v) sum[i][v] = hn::MulAdd(x, y[v], sum[i][v]);
       }
     }
     __builtin_prefetch(ahead, 0, 2);
-    a += a_k;
-    b += b_k;
-    ahead += kPanelWidth;
+    a_low += a_k;
+    a_high += a_k;
+    b_low += b_k;
+    b_high += b_k;
+    ahead += ahead_k;
+  };
+  std::size_t k = 0;
+  if constexpr (kOrder == Order::kRowsOfA || kOrder == Order::kPackedA) {
+    for (; k + 4 <= arguments.depth; k += 4) {
+      step();
+      step();
+      step();
+      step();
+    }
   }
+  for (; k < arguments.depth; ++k) step();
   if (arguments.bias != nullptr) {
 #pragma GCC unroll 8
     for (int v = 0; v < kVectors; ++v) {
@@ -219,15 +255,20 @@ template <int kRows>
 HWY_INLINE void BlockOfRows(int panels, const BlockArguments& arguments) {
   if constexpr (kRows <= kBlockRows) {
     constexpr int kMost = BlockPanels(kRows);
+    if (panels == kMost && arguments.b_k == kPanelWidth) {
+      if (arguments.a_k == 1) return Block<kRows, kMost, Order::kRowsOfA>(arguments);
+      if (arguments.a_row == 1 && arguments.a_k == kRows) return Block<kRows, kMost, Order::kPackedA>(arguments);
+    }
+    if (panels == kMost && arguments.far_b) return Block<kRows, kMost, Order::kFarB>(arguments);
     switch (panels) {
       case 1:
-        return Block<kRows, 1>(arguments);
+        return Block<kRows, 1, Order::kAny>(arguments);
       case 2:
-        return Block<kRows, HWY_MIN(2, kMost)>(arguments);
+        return Block<kRows, HWY_MIN(2, kMost), Order::kAny>(arguments);
       case 3:
-        return Block<kRows, HWY_MIN(3, kMost)>(arguments);
+        return Block<kRows, HWY_MIN(3, kMost), Order::kAny>(arguments);
       case 4:
-        return Block<kRows, HWY_MIN(4, kMost)>(arguments);
+        return Block<kRows, HWY_MIN(4, kMost), Order::kAny>(arguments);
     }
   }
 }
@@ -271,6 +312,17 @@ inline void Activate(Activation activation, float* c, std::size_t c_row, int row
       return;
   }
 }
+
+// Cuts `rows` into blocks of nearly equal height: 7 rows as 4 + 3 rather than 6 + 1.
+struct RowBlocks {
+  std::size_t rows, count, base, larger;
+  explicit RowBlocks(std::size_t all)
+      : rows(all),
+        count((all + kBlockRows - 1) / kBlockRows),
+        base(count == 0 ? 0 : all / count),
+        larger(count == 0 ? 0 : all % count) {}
+  std::size_t height(std::size_t block) const { return base + (block < larger ? 1 : 0); }
+};
 
 // ------------------------------------------------------------------------------------------------------------ packing
 
@@ -361,34 +413,44 @@ inline void PackPanels(Matrix b, float* panels, std::size_t panel_stride) {
   }
 }
 
-// `rows` ≤ kBlockRows rows of a column-major A, [depth][rows]. Copies eight elements at a time where there are eight;
-// what is too much is written over by the next step of k, or by the next block. Needs 8 floats of room at the end.
-inline void PackBlockOfA(const float* a, std::size_t column_stride, std::size_t depth, std::size_t rows,
-                         std::size_t readable, float* to) {
-  const hn::CappedTag<float, 8> d;
-  if (readable >= 8) {
-    for (std::size_t k = 0; k < depth; ++k, a += column_stride, to += rows) {
+// A column-major A as the blocks read it, [depth][height] each, block after block.
+inline void PackBlocksOfA(const float* a, std::size_t column_stride, std::size_t depth, const RowBlocks& blocks,
+                          float* to) {
+  // Several blocks together, so that a line of A is read once. Eight elements at a time: what is too much is written
+  // over by the next steps of k.
+  constexpr std::size_t kTogether = 8, kChunk = 8;
+  const hn::CappedTag<float, kChunk> d;
+  std::size_t row = 0;
+  for (std::size_t block = 0; block < blocks.count;) {
+    const std::size_t height = blocks.height(block);
+    std::size_t together = 1;
+    while (together < kTogether && block + together < blocks.count && blocks.height(block + together) == height)
+      ++together;
+    const float* from = a + row;
+    float* out = to + row * depth;
+    std::size_t k = 0;
+    if (row + (together - 1) * height + kChunk <= blocks.rows) {
+      for (; k * height + kChunk <= depth * height; ++k) {
+        float* at = out + k * height;
+        for (std::size_t b = 0; b < together; ++b, at += height * depth) {
 #pragma GCC unroll 2
-      for (std::size_t j = 0; j < 8; j += hn::MaxLanes(d)) hn::StoreU(hn::LoadU(d, a + j), d, to + j);
+          for (std::size_t i = 0; i < kChunk; i += hn::MaxLanes(d))
+            hn::StoreU(hn::LoadU(d, from + k * column_stride + b * height + i), d, at + i);
+        }
+      }
     }
-  } else {
-    for (std::size_t k = 0; k < depth; ++k, a += column_stride, to += rows) {
-      for (std::size_t i = 0; i < rows; ++i) to[i] = a[i];
+    for (; k < depth; ++k) {
+      for (std::size_t b = 0; b < together; ++b) {
+        for (std::size_t i = 0; i < height; ++i)
+          out[(b * depth + k) * height + i] = from[k * column_stride + b * height + i];
+      }
     }
+    row += together * height;
+    block += together;
   }
 }
 
 // --------------------------------------------------------------------------------------------------------------- tile
-
-// Cuts `rows` into blocks of nearly equal height: 7 rows as 4 + 3 rather than 6 + 1.
-struct RowBlocks {
-  std::size_t count, base, larger;
-  explicit RowBlocks(std::size_t rows)
-      : count((rows + kBlockRows - 1) / kBlockRows),
-        base(count == 0 ? 0 : rows / count),
-        larger(count == 0 ? 0 : rows % count) {}
-  std::size_t height(std::size_t block) const { return base + (block < larger ? 1 : 0); }
-};
 
 // A block whose last panel is wider than C: calculated beside C.
 HWY_NOINLINE void EdgeBlock(int rows, int panels, std::size_t columns, Activation activation,
@@ -414,15 +476,24 @@ HWY_NOINLINE void EdgeBlock(int rows, int panels, std::size_t columns, Activatio
   arguments.c_row = kWidth;
   AnyBlock(rows, panels, arguments);
   Activate(activation, c, kWidth, rows, width);
-  for (std::size_t i = 0; i < static_cast<std::size_t>(rows); ++i)
-    std::copy_n(c + i * kWidth, columns, to + i * to_row);
+  for (std::size_t i = 0; i < static_cast<std::size_t>(rows); ++i) std::copy_n(c + i * kWidth, columns, to + i * to_row);
 }
+
+// Memory that is wanted soon, `count` stripes of it. A block fetches one of them, a line with each step of k.
+struct Stripes {
+  const float* at = nullptr;
+  std::size_t apart = 0;  // from stripe to stripe
+  std::size_t step = 0;   // from line to line
+  std::size_t count = 0;
+};
 
 // One tile of C over all of k.
 inline void MultiplyTile(const detail::Product& p, const detail::TileRange& range, float* packed_a, float* packed_b) {
   const std::size_t rows = range.row_end - range.row_begin;
   const std::size_t total_depth = p.a.columns;
   const RowBlocks blocks(rows);
+  const bool dense_a = p.a.row_stride == total_depth && p.a.column_stride == 1 && p.k_block >= total_depth;
+  constexpr std::size_t kTurn = 4 * kPanelWidth;
   std::size_t k = 0;
   do {
     const std::size_t depth = HWY_MIN(p.k_block, total_depth - k);
@@ -430,76 +501,95 @@ inline void MultiplyTile(const detail::Product& p, const detail::TileRange& rang
     const bool resume = k > 0 || p.epilogue.accumulate;
     const Activation activation = last ? p.epilogue.activation : Activation::kNone;
     const float* const a = p.a.data + range.row_begin * p.a.row_stride + k * p.a.column_stride;
-    if (p.pack_a) {
-      for (std::size_t block = 0, i = 0; block < blocks.count; i += blocks.height(block), ++block) {
-        PackBlockOfA(a + i, p.a.column_stride, depth, blocks.height(block), p.a.rows - range.row_begin - i,
-                     packed_a + i * depth);
-      }
+    if (p.pack_a) PackBlocksOfA(a, p.a.column_stride, depth, blocks, packed_a);
+    Stripes soon[3];  // the next columns of B, and what the next block of k begins with
+    if (!last && p.a.row_stride == 1)
+      soon[1] = {a + depth * p.a.column_stride, kPanelWidth, p.a.column_stride, (rows + kPanelWidth - 1) / kPanelWidth};
+    if (!last && p.read_b != detail::ReadB::kPacked && p.b.column_stride == 1) {
+      soon[2] = {p.b.data + (k + depth) * p.b.row_stride + range.column_begin, kPanelWidth, p.b.row_stride,
+                 HWY_MIN(p.column_block, range.column_end - range.column_begin) / kPanelWidth};
     }
-    for (std::size_t j = range.column_begin; j < range.column_end; j += kStripWidth) {
-      const std::size_t columns = HWY_MIN(kStripWidth, range.column_end - j);
+    BlockArguments arguments;
+    arguments.depth = depth;
+    arguments.resume = resume;
+    arguments.relu = activation == Activation::kRelu;
+    arguments.far_b = p.read_b == detail::ReadB::kFar;
+    for (std::size_t j = range.column_begin; j < range.column_end; j += p.column_block) {
+      const std::size_t columns = HWY_MIN(p.column_block, range.column_end - j);
+      const std::size_t next_panels = HWY_MIN(p.column_block, range.column_end - j - columns) / kPanelWidth;
       std::size_t direct_columns = columns;  // beyond them stands a ragged panel that has to be packed
-      BlockArguments arguments;
-      const float* ahead = nullptr;
+      const float* b = nullptr;
       switch (p.read_b) {
         case detail::ReadB::kPacked:
-          arguments.b = p.panels + j * total_depth + k * kPanelWidth;
+          b = p.panels + j * total_depth + k * kPanelWidth;
           arguments.b_panel = total_depth * kPanelWidth;
           arguments.b_k = kPanelWidth;
-          if (j + 2 * kStripWidth <= range.column_end) ahead = arguments.b + kStripWidth * total_depth;
+          soon[0] = {b + columns * total_depth, arguments.b_panel, kPanelWidth, next_panels};
           break;
-        case detail::ReadB::kPack:
+        case detail::ReadB::kPack: {
+          float* const to = p.keep_panels ? packed_b + (j - range.column_begin) * total_depth + k * kPanelWidth : packed_b;
+          arguments.b_panel = (p.keep_panels ? total_depth : depth) * kPanelWidth;
+          arguments.b_k = kPanelWidth;
           PackPanels({p.b.data + k * p.b.row_stride + j * p.b.column_stride, depth, columns, p.b.row_stride,
                       p.b.column_stride},
-                     packed_b, depth * kPanelWidth);
-          arguments.b = packed_b;
-          arguments.b_panel = depth * kPanelWidth;
-          arguments.b_k = kPanelWidth;
-          break;
-        case detail::ReadB::kDirect:
-          direct_columns = columns / kPanelWidth * kPanelWidth;
-          if (direct_columns != columns) {
-            PackRows(p.b.data + k * p.b.row_stride + j + direct_columns, p.b.row_stride, depth,
-                     columns - direct_columns, packed_b, 0);
+                     to, arguments.b_panel);
+          b = to;
+          if (p.b.column_stride == 1) {  // columns are contiguous otherwise, and the processor fetches ahead by itself
+            soon[0] = {p.b.data + k * p.b.row_stride + j + columns, kPanelWidth, p.b.row_stride, next_panels};
           }
-          arguments.b = p.b.data + k * p.b.row_stride + j;
+          break;
+        }
+        case detail::ReadB::kDirect:
+        case detail::ReadB::kFar:
+          direct_columns = columns / kPanelWidth * kPanelWidth;
+          b = p.b.data + k * p.b.row_stride + j;
           arguments.b_panel = kPanelWidth;
           arguments.b_k = p.b.row_stride;
+          soon[0] = {b + columns, kPanelWidth, p.b.row_stride, next_panels};
+          if (direct_columns != columns)
+            PackRows(b + direct_columns, p.b.row_stride, depth, columns - direct_columns, packed_b, 0);
           break;
       }
-      arguments.depth = depth;
-      arguments.c_row = p.c.row_stride;
-      arguments.resume = resume;
-      arguments.relu = activation == Activation::kRelu;
-      const float* const b = arguments.b;
       for (std::size_t block = 0, i = 0; block < blocks.count; i += blocks.height(block), ++block) {
         const std::size_t height = blocks.height(block);
         arguments.a = p.pack_a ? packed_a + i * depth : a + i * p.a.row_stride;
         arguments.a_row = p.pack_a ? 1 : p.a.row_stride;
         arguments.a_k = p.pack_a ? height : p.a.column_stride;
+        arguments.c_row = p.c.row_stride;
         const std::size_t most = static_cast<std::size_t>(BlockPanels(static_cast<int>(height))) * kPanelWidth;
         std::size_t width;
         for (std::size_t done = 0; done < columns; done += width) {
-          width = HWY_MIN(most, (done < direct_columns ? direct_columns : columns) - done);
-          const std::size_t panels = (width + kPanelWidth - 1) / kPanelWidth;
-          BlockArguments here = arguments;
-          if (done < direct_columns) {
-            here.b = b + done / kPanelWidth * arguments.b_panel;
-          } else {
-            here.b = packed_b;
-            here.b_k = kPanelWidth;
+          const bool direct = done < direct_columns;
+          width = HWY_MIN(most, (direct ? direct_columns : columns) - done);
+          arguments.b = direct ? b + done / kPanelWidth * arguments.b_panel : packed_b;
+          if (!direct) arguments.b_k = kPanelWidth;
+          arguments.c = p.c.data + (range.row_begin + i) * p.c.row_stride + j + done;
+          arguments.next_c = done + width < columns ? arguments.c + width : arguments.c + height * p.c.row_stride - done;
+          arguments.bias = last && p.epilogue.bias != nullptr ? p.epilogue.bias + j + done : nullptr;
+          arguments.ahead = arguments.b;
+          arguments.ahead_k = 0;
+          if (done == 0 && dense_a && (columns > kTurn || soon[0].count == 0)) {  // the rows of the next block
+            arguments.ahead = arguments.a + height * p.a.row_stride;
+            arguments.ahead_k = kPanelWidth;
+          } else if (done % kTurn == 0) {
+            for (Stripes& stripes : soon) {
+              if (stripes.count == 0) continue;
+              arguments.ahead = stripes.at;
+              arguments.ahead_k = stripes.step;
+              stripes.at += stripes.apart;
+              --stripes.count;
+              break;
+            }
           }
-          here.ahead = ahead != nullptr && block < 4 && done == 0 ? ahead + block * arguments.b_panel : here.b;
-          here.c = p.c.data + (range.row_begin + i) * p.c.row_stride + j + done;
-          here.next_c = block + 1 < blocks.count ? here.c + height * p.c.row_stride : nullptr;
-          here.bias = last && p.epilogue.bias != nullptr ? p.epilogue.bias + j + done : nullptr;
+          const int panels = static_cast<int>((width + kPanelWidth - 1) / kPanelWidth);
           if (width % kPanelWidth == 0) {
-            AnyBlock(static_cast<int>(height), static_cast<int>(panels), here);
-            Activate(activation, here.c, here.c_row, static_cast<int>(height), width);
+            AnyBlock(static_cast<int>(height), panels, arguments);
+            Activate(activation, arguments.c, arguments.c_row, static_cast<int>(height), width);
           } else {
-            EdgeBlock(static_cast<int>(height), static_cast<int>(panels), width, activation, here);
+            EdgeBlock(static_cast<int>(height), panels, width, activation, arguments);
           }
         }
+        if (direct_columns != columns) arguments.b_k = p.b.row_stride;
       }
     }
     k += depth;

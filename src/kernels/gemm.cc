@@ -1,5 +1,4 @@
-// Matrix product: how the work is cut into tiles, and which of them are worth a thread. The arithmetic is in
-// gemm-inl.h.
+// Matrix product: how the work is cut into tiles, and which of them are worth a thread. The arithmetic is in gemm-inl.h.
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "kernels/gemm.cc"
 #include "hwy/foreach_target.h"
@@ -72,11 +71,7 @@ class Scratch {
   std::size_t size_ = 0;
 };
 
-Scratch& tile_scratch() {
-  static thread_local Scratch scratch;
-  return scratch;
-}
-Scratch& panel_scratch() {
+Scratch& scratch_of_this_thread() {
   static thread_local Scratch scratch;
   return scratch;
 }
@@ -86,11 +81,12 @@ struct Grid {
   std::size_t row_tiles, column_tiles;
 };
 
-// Flops below which waking a second thread costs more than it brings.
-constexpr double kSerialFlops = 400e3;
+// Work below which a second thread costs more than it brings: multiply-adds, a B that is read counting twice.
+constexpr double kSerialWork = 250e3;
 
-Grid choose_grid(std::size_t rows, std::size_t columns, std::size_t wanted) {
-  // Tiles as square as may be: what a tile reads grows with its sides, what it does with its area.
+// Cuts C into at least `wanted` tiles, if it is large enough. What a tile does grows with its area; what it costs to
+// read or pack A and B with its height and its width: `a_cost` and `b_cost` say how many multiply-adds that is worth.
+Grid choose_grid(std::size_t rows, std::size_t columns, std::size_t wanted, double a_cost, double b_cost) {
   constexpr std::size_t kRowUnit = 6, kColumnUnit = 64;
   const std::size_t row_units = (rows + kRowUnit - 1) / kRowUnit;
   const std::size_t column_units = (columns + kColumnUnit - 1) / kColumnUnit;
@@ -98,13 +94,12 @@ Grid choose_grid(std::size_t rows, std::size_t columns, std::size_t wanted) {
   double best_cost = 1e300;
   for (std::size_t column_splits = 1; column_splits <= std::min(wanted, column_units); ++column_splits) {
     const std::size_t row_splits = std::min((wanted + column_splits - 1) / column_splits, row_units);
-    const std::size_t column_tile = (column_units + column_splits - 1) / column_splits * kColumnUnit;
+    const std::size_t column_tile = round_up((columns + column_splits - 1) / column_splits, kPanelWidth);
     const std::size_t row_tile = (row_units + row_splits - 1) / row_splits * kRowUnit;
-    const double r = static_cast<double>(std::min(row_tile, rows)),
-                 c = static_cast<double>(std::min(column_tile, columns));
+    const double r = static_cast<double>(std::min(row_tile, rows)), c = static_cast<double>(std::min(column_tile, columns));
     const double items = static_cast<double>(row_splits * column_splits);
     const double rounds = items < static_cast<double>(wanted) ? static_cast<double>(wanted) / items : 1;
-    const double cost = rounds * (r * c + 8 * (r + c));
+    const double cost = rounds * (r * c + a_cost * r + b_cost * c);
     if (cost < best_cost) {
       best_cost = cost;
       best = {row_tile, column_tile, (rows + row_tile - 1) / row_tile, (columns + column_tile - 1) / column_tile};
@@ -131,46 +126,79 @@ void pack_into(Matrix b, float* panels) {
   });
 }
 
+// How B is read, and how k and the columns are cut, so that what is read again stays in the second cache (2 MB here).
+void choose_blocks(Product& p) {
+  const std::size_t rows = p.c.rows, columns = p.c.columns, depth = p.a.columns;
+  const bool column_major_a = p.a.row_stride == 1 && p.a.column_stride != 1;
+  std::size_t k_block = 2048, block = 128 * 1024;  // floats of B
+  if (p.read_b == ReadB::kPack && p.b.column_stride == 1) {
+    const bool aliased = p.b.row_stride % 1024 == 0;  // rows of B push each other out of the cache
+    if (rows <= 6) {
+      p.read_b = ReadB::kFar;
+    } else if (column_major_a) {
+      if (p.a.column_stride <= 256 && p.b.row_stride <= 256) {
+        p.read_b = ReadB::kDirect;
+        k_block = 128 * 1024 / (rows + columns) + 1;
+      } else if (!aliased && rows <= LAB(1, std::size_t{512})) {
+        p.read_b = ReadB::kDirect;
+        k_block = LAB(8, std::size_t{256});
+      }
+    } else if (depth * columns <= LAB(2, std::size_t{512 * 1024}) && rows <= LAB(1, std::size_t{512})) {
+      p.read_b = ReadB::kDirect;
+    } else if (rows <= LAB(5, std::size_t{64})) {
+      p.read_b = ReadB::kDirect;
+      k_block = LAB(6, std::size_t{128});
+      block = LAB(7, std::size_t{128}) * k_block;
+    }
+  }
+  if (p.read_b == ReadB::kPack) {
+    if (rows <= LAB(3, std::size_t{96})) {
+      k_block = LAB(4, std::size_t{128});
+      block = 64 * k_block;
+    } else if (column_major_a) {
+      k_block = 1024;
+    }
+  }
+  p.pack_a = column_major_a && columns > 64 && rows > 6 && (depth > 32 || (depth > 4 && p.a.column_stride % 1024 == 0)) && (p.a.column_stride > 256 || p.read_b == ReadB::kPack);
+  p.k_block = std::max<std::size_t>(1, std::min(depth, k_block));
+  p.column_block = std::max<std::size_t>(64, block / p.k_block / 64 * 64);
+}
+
 void multiply(std::size_t count, Product product, std::size_t a_step, std::size_t b_step, std::size_t c_step) {
   const std::size_t rows = product.c.rows, columns = product.c.columns, depth = product.a.columns;
   if (count == 0 || rows == 0 || columns == 0) return;
   assert(product.c.column_stride == 1);
-  const double flops = 2.0 * static_cast<double>(count) * static_cast<double>(rows) * static_cast<double>(columns) *
-                       static_cast<double>(depth);
-  const std::size_t workers = flops < LAB(0, kSerialFlops) ? 1 : static_cast<std::size_t>(threads());
-
-  // k in blocks, so that a strip of B stays in the second cache.
-  product.k_block = std::max<std::size_t>(1, std::min<std::size_t>(depth, LAB(1, std::size_t{2048})));
-  std::size_t wanted = 1;
+  choose_blocks(product);
+  const double area = static_cast<double>(columns) * static_cast<double>(depth) * static_cast<double>(count);
+  const std::size_t workers =
+      area * static_cast<double>(rows + 2) < LAB(0, kSerialWork) ? 1 : static_cast<std::size_t>(threads());
+  Grid grid{rows, columns, 1, 1};
   if (workers > 1) {
-    const double share = flops / static_cast<double>(workers) / LAB(3, 4e6);
-    wanted = workers * static_cast<std::size_t>(std::clamp(share, 1.0, static_cast<double>(LAB(4, 4))));
-    wanted = (wanted + count - 1) / count;
+    const bool packs_b = product.read_b == ReadB::kPack;
+    double share = 1;  // tiles a thread: more even out what disturbs it, but repeat what they pack
+    if (!packs_b && !product.pack_a)
+      share = std::clamp(area * static_cast<double>(rows) / static_cast<double>(workers) / 32e6, 1.0, 4.0);
+    const std::size_t wanted = (workers * static_cast<std::size_t>(share) + count - 1) / count;
+    if (wanted > 1) grid = choose_grid(rows, columns, wanted, product.pack_a ? 30 : 8, packs_b ? 28 : 8);
   }
-  Grid grid = choose_grid(rows, columns, wanted);
-  const std::size_t most_rows = std::max<std::size_t>(48, LAB(2, std::size_t{256 * 1024}) / product.k_block / 6 * 6);
-  if (grid.row_tile > most_rows) {
-    const std::size_t tiles = (rows + most_rows - 1) / most_rows;
-    grid.row_tile = round_up((rows + tiles - 1) / tiles, 6);
-    grid.row_tiles = (rows + grid.row_tile - 1) / grid.row_tile;
-  }
-  const bool column_major_a = product.a.row_stride == 1 && product.a.column_stride != 1;
-  product.pack_a = column_major_a && columns > 64;
-  if (product.read_b == ReadB::kPack) {
-    if (product.b.column_stride == 1 && rows <= LAB(5, std::size_t{12})) {
-      product.read_b = ReadB::kDirect;
-    } else if (grid.row_tiles > 1) {
-      // The tiles of a column would each pack the same panels.
-      if (count == 1 || b_step == 0) {
-        float* panels = panel_scratch().reserve(packed_size(depth, columns));
-        pack_into(product.b, panels);
-        product.panels = panels;
-        product.read_b = ReadB::kPacked;
-      }
+  // Rows of A that stay in the second cache while the panels of B pass by.
+  std::size_t pass_rows = grid.row_tile;
+  if (!product.pack_a) {
+    const std::size_t most = std::max<std::size_t>(96, 128 * 1024 / product.k_block / 6 * 6);
+    const std::size_t passes = (grid.row_tile + most - 1) / most;
+    if (passes > 1 && product.read_b == ReadB::kPacked) {
+      std::size_t tiles = passes * grid.row_tiles;
+      while (tiles * grid.column_tiles * count % workers != 0) ++tiles;  // ends: a multiple of the workers does it
+      grid.row_tile = round_up((rows + tiles - 1) / tiles, 6);
+      grid.row_tiles = (rows + grid.row_tile - 1) / grid.row_tile;
+      pass_rows = grid.row_tile;
+    } else if (passes > 1 && product.read_b == ReadB::kPack) {
+      product.keep_panels = true;
+      pass_rows = round_up((grid.row_tile + passes - 1) / passes, 6);
     }
   }
   const std::size_t a_floats = detail::packed_a_size(product, std::min(rows, grid.row_tile));
-  const std::size_t b_floats = detail::packed_b_size(product);
+  const std::size_t b_floats = detail::packed_b_size(product, std::min(columns, grid.column_tile));
   const std::size_t tiles = grid.row_tiles * grid.column_tiles;
   const auto run = [&](std::size_t item) {
     Product mine = product;
@@ -178,11 +206,21 @@ void multiply(std::size_t count, Product product, std::size_t a_step, std::size_
     mine.a.data += index * a_step;
     mine.b.data += index * b_step;
     mine.c.data += index * c_step;
-    const std::size_t row = tile % grid.row_tiles * grid.row_tile, column = tile / grid.row_tiles * grid.column_tile;
-    float* scratch = a_floats + b_floats == 0 ? nullptr : tile_scratch().reserve(a_floats + b_floats);
-    const TileRange range{row, std::min(rows, row + grid.row_tile), column,
-                          std::min(columns, column + grid.column_tile)};
-    HWY_DYNAMIC_DISPATCH(GemmTile)(mine, range, scratch, scratch + a_floats);
+    float* const packed_a = a_floats + b_floats == 0 ? nullptr : scratch_of_this_thread().reserve(a_floats + b_floats);
+    float* const packed_b = packed_a + a_floats;
+    const std::size_t row_end = std::min(rows, (tile % grid.row_tiles + 1) * grid.row_tile);
+    TileRange range;
+    range.column_begin = tile / grid.row_tiles * grid.column_tile;
+    range.column_end = std::min(columns, range.column_begin + grid.column_tile);
+    for (range.row_begin = tile % grid.row_tiles * grid.row_tile; range.row_begin < row_end;
+         range.row_begin = range.row_end) {
+      range.row_end = std::min(row_end, range.row_begin + pass_rows);
+      HWY_DYNAMIC_DISPATCH(GemmTile)(mine, range, packed_a, packed_b);
+      if (product.keep_panels) {  // from now on they are there
+        mine.read_b = ReadB::kPacked;
+        mine.panels = packed_b - range.column_begin * depth;
+      }
+    }
   };
   if (workers == 1) {
     const FloatMode mode;
@@ -210,9 +248,7 @@ void gemm(Matrix a, PackedMatrix b, MatrixOf<float> c, const Epilogue& epilogue)
   multiply(1, product, 0, 0, 0);
 }
 
-void gemm(Matrix a, Matrix b, MatrixOf<float> c, const Epilogue& epilogue) {
-  gemm_batch(1, a, 0, b, 0, c, 0, epilogue);
-}
+void gemm(Matrix a, Matrix b, MatrixOf<float> c, const Epilogue& epilogue) { gemm_batch(1, a, 0, b, 0, c, 0, epilogue); }
 
 void gemm_batch(std::size_t count, Matrix a, std::size_t a_step, Matrix b, std::size_t b_step, MatrixOf<float> c,
                 std::size_t c_step, const Epilogue& epilogue) {

@@ -4,12 +4,14 @@
 #include <cmath>
 #include <fstream>
 #include <map>
+#include <memory>
 #include <sstream>
 
 #include "attention/attend.h"
 #include "autograd/ops.h"
 #include "base/check.h"
 #include "kernels/target.h"
+#include "train/optimizer.h"
 
 namespace regard {
 namespace {
@@ -186,6 +188,34 @@ TEST_P(GoldenNumbers, AgreeOnEveryTarget) {
       const TargetScope scope(name);
       check_case(golden, DType::kF32, golden.where + " on " + name);
     }
+  }
+}
+
+TEST(Golden, OptimizersAgree) {
+  const std::vector<Golden> all = read("optimizers");
+  ASSERT_GE(all.size(), 5u);
+  for (const Golden& golden : all) {
+    Parameters parameters;
+    const Parameter& weight = parameters.add("w", golden.tensors.at("w0").to(DType::kF32));
+    Gradients gradients(parameters);
+    const Groups groups = {{"", {.decay = golden.real("decay", 0)}}};
+    std::unique_ptr<Optimizer> optimizer;
+    if (golden.op == "sgd") {
+      optimizer =
+          std::make_unique<Sgd>(parameters, SgdSettings{.momentum = golden.real("momentum", 0), .groups = groups});
+    } else {
+      optimizer = std::make_unique<Adam>(parameters, AdamSettings{.beta1 = golden.real("beta1", 0.9),
+                                                                  .beta2 = golden.real("beta2", 0.999),
+                                                                  .epsilon = golden.real("epsilon", 1e-8),
+                                                                  .groups = groups});
+    }
+    const Tensor steps = golden.tensors.at("g").to(DType::kF32);
+    for (std::int64_t step = 0; step < steps[0]; ++step) {
+      gradients.settle();
+      gradients.of(weight).copy_from(steps.slice(0, step, step + 1).reshape(weight.value.shape()));
+      optimizer->step(gradients, golden.real("rate", 0));
+    }
+    expect_close(weight.value, golden.tensors.at("=w"), 1e-5, golden.where);
   }
 }
 
