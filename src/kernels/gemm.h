@@ -42,7 +42,8 @@ struct PackedMatrix {
 inline std::size_t packed_size(std::size_t k, std::size_t n) {  // in floats
   return (n + kPanelWidth - 1) / kPanelWidth * kPanelWidth * k;
 }
-PackedMatrix pack(Matrix b, float* panels);  // panels: packed_size(b.rows, b.columns) floats, best at a multiple of 64 bytes
+PackedMatrix pack(Matrix b,
+                  float* panels);  // panels: packed_size(b.rows, b.columns) floats, best at a multiple of 64 bytes
 
 // A and B in any order; the elements of a row of C are neighbours (column_stride 1). C may not overlap A or B.
 void gemm(Matrix a, PackedMatrix b, MatrixOf<float> c, const Epilogue& epilogue = {});

@@ -1,5 +1,7 @@
 #include "models/seq2seq.h"
 
+#include "nn/stack.h"
+
 namespace regard {
 
 Seq2seq::Seq2seq(const Builder& builder, const Seq2seqSettings& settings)

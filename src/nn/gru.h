@@ -47,10 +47,4 @@ class Gru {
   const Parameter* recurrent_bias_;    // [3·width]
 };
 
-// Values of equal shape one after another along a new first dimension: n of [...] -> [n, ...].
-Var stack(std::span<const Var> parts);
-
-// Memory for the values of a step on the tape that made them: loops over time keep them here instead of on the heap.
-std::span<Var> make_vars(Tape& tape, std::int64_t count);
-
 }  // namespace regard
