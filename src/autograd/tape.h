@@ -39,7 +39,10 @@ class Var {
   DType dtype() const { return value().dtype(); }
   bool needs_gradient() const;
   bool is_parameter() const;
-  Tape& tape() const { return *tape_; }
+  Tape& tape() const {
+    check(tape_ != nullptr, "a Var that stands for nothing was read");
+    return *tape_;
+  }
   bool defined() const { return tape_ != nullptr; }
 
  private:
