@@ -202,7 +202,7 @@ int hardware_threads() {
   return count;
 }
 
-int threads() { return limit > 0 ? limit : hardware_threads(); }
+int threads() { return inside ? 1 : limit > 0 ? limit : hardware_threads(); }
 
 ThreadLimit::ThreadLimit(int new_limit) : before_(limit) { limit = std::clamp(new_limit, 0, 1024); }
 ThreadLimit::~ThreadLimit() { limit = before_; }

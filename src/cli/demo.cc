@@ -97,8 +97,9 @@ int run(const Options& options, const Context& context) {
       "       {:.1f} % of the letters written looked most at the letter they come from\n",
       100.0 * static_cast<double>(score.pointed) / static_cast<double>(std::max<std::int64_t>(score.letters, 1)));
   if (settings.seconds == 0) {
-    fmt::print("Bits   {:016x}: these weights come out on any number of threads, with AVX2 or AVX-512\n",
-               fingerprint(letters.parameters()));
+    const bool promised = target() == "avx512" || target() == "avx2";
+    fmt::print("Bits   {:016x}: these weights come out on any number of threads, {}\n",
+               fingerprint(letters.parameters()), promised ? "with AVX2 or AVX-512" : "on processors of this kind");
   }
 
   if (!input.empty()) {

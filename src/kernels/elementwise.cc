@@ -28,6 +28,7 @@ struct BinaryRows {
   std::size_t count, width;
   Side a, b;
   float* out;
+  Path path;
 };
 
 inline constexpr std::size_t kSumBlock = 4096;     // elements of a long row that are added up at a time
@@ -41,10 +42,11 @@ HWY_BEFORE_NAMESPACE();
 namespace regard::HWY_NAMESPACE {
 namespace {
 
-void UnaryForward(Unary op, const float* x, float* y, std::size_t n) {
+void UnaryForward(Unary op, const float* x, float* y, std::size_t n, Path path) {
 #define REGARD_CASE(name, value) \
   case Unary::name:              \
-    return Map([]([[maybe_unused]] auto d, auto v) HWY_ATTR { return value; }, y, n, x)
+    return MapOn(                \
+        path, []([[maybe_unused]] auto d, auto v) HWY_ATTR { return value; }, y, n, x)
   switch (op) {
     REGARD_CASE(kTanh, Tanh(d, v));
     REGARD_CASE(kSigmoid, Sigmoid(d, v));
@@ -61,11 +63,12 @@ void UnaryForward(Unary op, const float* x, float* y, std::size_t n) {
 }
 
 // `saved` is x or y, whichever the slope is computed from.
-void UnaryBackward(Unary op, const float* saved, const float* dy, float* dx, std::size_t n, bool add) {
-#define REGARD_CASE(name, value)                                                                                       \
-  case Unary::name:                                                                                                    \
-    return MapGradient([]([[maybe_unused]] auto d, [[maybe_unused]] auto v, auto g) HWY_ATTR { return value; }, saved, \
-                       dy, dx, n, add)
+void UnaryBackward(Unary op, const float* saved, const float* dy, float* dx, std::size_t n, bool add, Path path) {
+#define REGARD_CASE(name, value)                                                                                      \
+  case Unary::name:                                                                                                   \
+    return MapGradient(                                                                                               \
+        path, []([[maybe_unused]] auto d, [[maybe_unused]] auto v, auto g) HWY_ATTR { return value; }, saved, dy, dx, \
+        n, add)
   switch (op) {
     REGARD_CASE(kTanh, hn::Mul(g, hn::NegMulAdd(v, v, hn::Set(d, 1.0f))));
     REGARD_CASE(kSigmoid, hn::Mul(g, hn::NegMulAdd(v, v, v)));
@@ -83,16 +86,19 @@ void UnaryBackward(Unary op, const float* saved, const float* dy, float* dx, std
 
 // One row; each side is either contiguous or one element.
 template <class F>
-HWY_INLINE void BinaryRow(F f, const float* a, std::size_t a_step, const float* b, std::size_t b_step, float* out,
-                          std::size_t n) {
+HWY_INLINE void BinaryRow(Path path, F f, const float* a, std::size_t a_step, const float* b, std::size_t b_step,
+                          float* out, std::size_t n) {
   if (a_step != 0 && b_step != 0) {
-    Map(f, out, n, a, b);
+    MapOn(path, f, out, n, a, b);
   } else if (a_step != 0) {
-    Map([f, b](auto d, auto v) HWY_ATTR { return f(d, v, hn::Set(d, *b)); }, out, n, a);
+    MapOn(
+        path, [f, b](auto d, auto v) HWY_ATTR { return f(d, v, hn::Set(d, *b)); }, out, n, a);
   } else if (b_step != 0) {
-    Map([f, a](auto d, auto w) HWY_ATTR { return f(d, hn::Set(d, *a), w); }, out, n, b);
+    MapOn(
+        path, [f, a](auto d, auto w) HWY_ATTR { return f(d, hn::Set(d, *a), w); }, out, n, b);
   } else {
-    Map([f, a, b](auto d) HWY_ATTR { return f(d, hn::Set(d, *a), hn::Set(d, *b)); }, out, n);
+    MapOn(
+        path, [f, a, b](auto d) HWY_ATTR { return f(d, hn::Set(d, *a), hn::Set(d, *b)); }, out, n);
   }
 }
 
@@ -104,7 +110,7 @@ HWY_INLINE void MapBinary(F f, const BinaryRows& rows) {
     const float* b = rows.b.data + i * rows.b.row;
     float* out = rows.out + i * rows.width;
     if (plain) {
-      BinaryRow(f, a, rows.a.step, b, rows.b.step, out, rows.width);
+      BinaryRow(rows.path, f, a, rows.a.step, b, rows.b.step, out, rows.width);
       continue;
     }
     constexpr std::size_t kPiece = 256;  // a side with a stride is first collected
@@ -115,7 +121,7 @@ HWY_INLINE void MapBinary(F f, const BinaryRows& rows) {
         gathered_a[k] = a[(begin + k) * rows.a.step];
         gathered_b[k] = b[(begin + k) * rows.b.step];
       }
-      BinaryRow(f, gathered_a, 1, gathered_b, 1, out + begin, count);
+      Map(f, out + begin, count, gathered_a, gathered_b);
     }
   }
 }
@@ -157,8 +163,9 @@ void SumRows(const float* x, std::size_t rows, std::size_t stride, std::size_t w
   }
 }
 
-void Scale(const float* x, float factor, float* y, std::size_t n) {
-  Map([factor](auto d, auto v) HWY_ATTR { return hn::Mul(v, hn::Set(d, factor)); }, y, n, x);
+void Scale(const float* x, float factor, float* y, std::size_t n, Path path) {
+  MapOn(
+      path, [factor](auto d, auto v) HWY_ATTR { return hn::Mul(v, hn::Set(d, factor)); }, y, n, x);
 }
 
 void AddScaled(const float* x, float factor, float* y, std::size_t n) {
@@ -273,15 +280,19 @@ void sum_columns(const float* x, std::size_t outer, std::size_t rows, std::size_
 }  // namespace
 
 void unary(Unary op, const float* x, float* y, std::size_t n) {
+  const Path path = path_for(n, x == y);
   in_chunks(n, [&](std::size_t begin, std::size_t count) {
-    HWY_DYNAMIC_DISPATCH(UnaryForward)(op, x + begin, y + begin, count);
+    HWY_DYNAMIC_DISPATCH(UnaryForward)(op, x + begin, y + begin, count, path);
+    finish_stores(path);
   });
 }
 
 void unary_backward(Unary op, const float* x, const float* y, const float* dy, float* dx, std::size_t n, bool add) {
   const float* saved = op == Unary::kNegate ? dy : slope_reads_input(op) ? x : y;
+  const Path path = path_for(n, add || dx == dy || dx == saved);
   in_chunks(n, [&](std::size_t begin, std::size_t count) {
-    HWY_DYNAMIC_DISPATCH(UnaryBackward)(op, saved + begin, dy + begin, dx + begin, count, add);
+    HWY_DYNAMIC_DISPATCH(UnaryBackward)(op, saved + begin, dy + begin, dx + begin, count, add, path);
+    finish_stores(path);
   });
 }
 
@@ -292,13 +303,14 @@ void binary(Binary op, std::span<const std::size_t> shape, Operand<float> a, Ope
   for (const Dimension& loop : loops) elements *= loop.size;
   if (elements == 0) return;
 
+  const Path path = path_for(elements, out == a.data || out == b.data);
   // A piece is a part of one row, or some whole rows.
   const Dimension& inner = loops[0];
   const std::size_t rows = elements / inner.size;
-  const std::size_t pieces = (inner.size + kChunk - 1) / kChunk;
-  const std::size_t rows_each = pieces > 1 ? 1 : std::max<std::size_t>(1, kChunk / inner.size);
+  const std::size_t chunk = chunk_size(elements), pieces = (inner.size + chunk - 1) / chunk;
+  const std::size_t rows_each = pieces > 1 ? 1 : std::max<std::size_t>(1, chunk / inner.size);
   for_each_item((rows + rows_each - 1) / rows_each * pieces, elements, [&](std::size_t item) {
-    const std::size_t begin = item % pieces * kChunk, width = std::min(kChunk, inner.size - begin);
+    const std::size_t begin = item % pieces * chunk, width = std::min(chunk, inner.size - begin);
     const std::size_t last = std::min(rows, (item / pieces + 1) * rows_each);
     for (std::size_t row = item / pieces * rows_each; row < last;) {
       std::size_t rest = row, place_a = begin * inner.a, place_b = begin * inner.b;
@@ -313,9 +325,11 @@ void binary(Binary op, std::span<const std::size_t> shape, Operand<float> a, Ope
             .width = width,
             .a = {a.data + place_a, loops[1].a, inner.a},
             .b = {b.data + place_b, loops[1].b, inner.b},
-            .out = out + row * inner.size + begin});
+            .out = out + row * inner.size + begin,
+            .path = path});
       row += count;
     }
+    finish_stores(path);
   });
 }
 
@@ -380,8 +394,10 @@ void fill(float* y, std::size_t n, float value) {
 }
 
 void scale(const float* x, float factor, float* y, std::size_t n) {
+  const Path path = path_for(n, x == y);
   in_chunks(n, [&](std::size_t begin, std::size_t count) {
-    HWY_DYNAMIC_DISPATCH(Scale)(x + begin, factor, y + begin, count);
+    HWY_DYNAMIC_DISPATCH(Scale)(x + begin, factor, y + begin, count, path);
+    finish_stores(path);
   });
 }
 

@@ -1,5 +1,5 @@
-// The parts of the matrix product that are compiled once per target: a block of C held in registers, a tile of C made
-// of such blocks, and the copying of A and B into the order in which the blocks read them. No threads in here.
+// The parts of the matrix product that are compiled once per target: a block of C that is held in registers, a tile of
+// C made of such blocks, and the copying of A and B into the order in which the blocks read them. No threads in here.
 
 #ifndef REGARD_KERNELS_GEMM_INL_H_PLAIN  // what does not depend on the target
 #define REGARD_KERNELS_GEMM_INL_H_PLAIN
@@ -10,54 +10,57 @@
 #include "kernels/gemm.h"
 #include "kernels/views.h"
 
-namespace regard::detail {
+namespace regard::gemm_detail {
 
 // How a tile finds B.
 enum class ReadB {
   kPacked,  // panels of the whole of B
-  kDirect,  // B itself, its rows contiguous: worth it for few rows of A
+  kDirect,  // B itself, its rows contiguous: best if it is in the second cache, or is fetched there in time
+  kFar,     // the same, fetched just before it is used: best for a single block of rows
   kPack,    // B itself, packed by the tile block by block
 };
 
 // A product and how its tiles go about it.
 struct Product {
   Matrix a;
-  Matrix b;                       // kDirect, kPack
-  const float* panels = nullptr;  // kPacked
+  Matrix b;                       // unless kPacked
+  const float* panels = nullptr;  // kPacked: from column `panels_begin` on
+  std::size_t panels_begin = 0;
   MatrixOf<float> c;
   Epilogue epilogue;
   ReadB read_b = ReadB::kPacked;
-  bool pack_a = false;
-  std::size_t k_block = 0;  // k is cut into blocks of this length, the sums waiting in C meanwhile
+  bool keep_panels = false;      // kPack: the tile wants its panels again, they become [columns / 16][K][16]
+  bool pack_a = false;           // A is column-major, and its columns are too far apart to be read as they are
+  std::size_t k_block = 0;       // k is cut into blocks of this length, the sums waiting in C meanwhile
+  std::size_t column_block = 0;  // columns of B that are multiplied with all rows of a tile before going on
 };
-
-// The columns of B that are multiplied with all rows of a tile before going on to the next.
-inline constexpr std::size_t kStripWidth = 4 * kPanelWidth;
 
 struct TileRange {
   std::size_t row_begin, row_end, column_begin, column_end;  // column_begin is a multiple of kPanelWidth
 };
 
-inline std::size_t round_up(std::size_t value, std::size_t unit) { return (value + unit - 1) / unit * unit; }
+inline std::size_t divide_up(std::size_t value, std::size_t unit) { return (value + unit - 1) / unit; }
+inline std::size_t round_up(std::size_t value, std::size_t unit) { return divide_up(value, unit) * unit; }
 
-// Floats of scratch for a tile of at most `rows` rows.
+// Floats that a tile of so many rows and columns needs for its copies of A and B.
 inline std::size_t packed_a_size(const Product& p, std::size_t rows) {
-  return p.pack_a ? round_up(rows * std::min(p.k_block, p.a.columns), 16) + 16 : 0;
+  return p.pack_a ? round_up(rows * std::min(p.k_block, p.a.columns), kPanelWidth) : 0;
 }
-inline std::size_t packed_b_size(const Product& p) {
+inline std::size_t packed_b_size(const Product& p, std::size_t columns) {
   const std::size_t depth = std::min(p.k_block, p.a.columns);
   switch (p.read_b) {
     case ReadB::kPacked:
       return 0;
     case ReadB::kDirect:
+    case ReadB::kFar:
       return kPanelWidth * depth;  // the last, ragged panel
     case ReadB::kPack:
-      return packed_size(depth, kStripWidth);
+      return p.keep_panels ? packed_size(p.a.columns, columns) : packed_size(depth, std::min(p.column_block, columns));
   }
   return 0;
 }
 
-}  // namespace regard::detail
+}  // namespace regard::gemm_detail
 
 #endif  // REGARD_KERNELS_GEMM_INL_H_PLAIN
 
@@ -71,36 +74,40 @@ inline std::size_t packed_b_size(const Product& p) {
 #include <hwy/cache_control.h>
 #include <hwy/highway.h>
 
+#include "kernels/math-inl.h"
+
 HWY_BEFORE_NAMESPACE();
-namespace regard::HWY_NAMESPACE {
+namespace regard::HWY_NAMESPACE::gemm_detail {
 namespace hn = hwy::HWY_NAMESPACE;
+using regard::gemm_detail::Product;
+using regard::gemm_detail::ReadB;
+using regard::gemm_detail::TileRange;
 
 using FloatTag = hn::CappedTag<float, kPanelWidth>;
 using FloatVec = hn::Vec<FloatTag>;
-constexpr int kLanes = HWY_MIN(HWY_LANES(float), static_cast<int>(kPanelWidth));
-constexpr int kVectorsPerPanel = static_cast<int>(kPanelWidth) / kLanes;
+constexpr std::size_t kLanes = HWY_MIN(HWY_LANES(float), kPanelWidth);
+constexpr std::size_t kVectorsPerPanel = kPanelWidth / kLanes;
 
-// The block of C in registers: its rows, and for a number of rows the panels side by side. All accumulators, and either
-// the vectors of B or the broadcast elements of A, must fit; and there should be eight sums under way at least, for two
-// fused multiply-adds start a cycle and take four.
+// The block of C in registers: its most rows, and for a number of rows the panels side by side. All sums must fit, and
+// beside them the vectors of B or the broadcast elements of A; and eight sums at least should be under way, since two
+// fused multiply-adds start in a cycle and take four. kPrefetch: how many steps of k a packed B is fetched ahead; where
+// a panel passes by slowly, the processor's own fetching falls asleep (AVX2, 6 rows, B from the third cache: 72 without
+// and 88 GFLOP/s with it; AVX-512: no difference).
+constexpr std::size_t kMostPanels = 4;
 #if HWY_TARGET == HWY_AVX3
-constexpr int kBlockRows = 6;
-constexpr int BlockPanels(int /*rows*/) { return 4; }
-constexpr std::size_t kPrefetch = 0;
+constexpr std::size_t kBlockRows = 6, kPrefetch = 0;
+constexpr std::size_t BlockPanels(std::size_t /*rows*/) { return 4; }
 #elif HWY_TARGET == HWY_AVX2
-constexpr int kBlockRows = 6;
-constexpr int BlockPanels(int rows) { return rows == 1 ? 4 : rows <= 3 ? 2 : 1; }
-constexpr std::size_t kPrefetch = 24;  // steps of k
+constexpr std::size_t kBlockRows = 6, kPrefetch = 24;
+constexpr std::size_t BlockPanels(std::size_t rows) { return rows == 1 ? 4 : rows <= 3 ? 2 : 1; }
 #elif HWY_TARGET == HWY_NEON
-constexpr int kBlockRows = 6;
-constexpr int BlockPanels(int /*rows*/) { return 1; }
-constexpr std::size_t kPrefetch = 0;
+constexpr std::size_t kBlockRows = 6, kPrefetch = 0;
+constexpr std::size_t BlockPanels(std::size_t /*rows*/) { return 1; }
 #else  // 16 registers of 4 lanes
-constexpr int kBlockRows = 3;
-constexpr int BlockPanels(int /*rows*/) { return 1; }
-constexpr std::size_t kPrefetch = 0;
+constexpr std::size_t kBlockRows = 3, kPrefetch = 0;
+constexpr std::size_t BlockPanels(std::size_t /*rows*/) { return 1; }
 #endif
-constexpr int kBlockPanels = 4;  // the most of all rows
+constexpr std::size_t kPrefetchFar = 6;  // for ReadB::kFar: 4 and 8 are as good, 16 is a quarter slower
 
 struct BlockArguments {
   const float* a;  // element (i, k) at a[i · a_row + k · a_k]
@@ -113,14 +120,22 @@ struct BlockArguments {
   const float* bias;  // may be null
   bool resume;        // the sums start at C instead of 0
   bool relu;
-  const float* ahead;   // a line of it is fetched with every k: a part of B that is wanted soon
-  const float* next_c;  // where the next block goes; null: nowhere
+  bool far_b;
+  const float* next_c;  // where the next block goes
+  const float* ahead;   // what is wanted soon: a line of it is fetched with every k
+  std::size_t ahead_k;
+};
+
+// What of the addresses is known beforehand.
+enum class Order {
+  kAny,
+  kFarB,     // any; and B is fetched some steps ahead
+  kRowsOfA,  // rows of A contiguous, B in panels: a_k = 1, b_k = 16
+  kPackedA,  // both packed: a_row = 1, a_k = rows, b_k = 16
 };
 
 // A value that stands in a register from here on. Otherwise compilers repeat the load in each of the instructions that
-// use it, and the loads become the limit (g++ 12, AVX-512, three rows: 97 instead of 170 GFLOP/s).
-using detail::kStripWidth;
-
+// use it, and loads become the limit (g++ 12, AVX-512, three rows: 97 instead of 170 GFLOP/s).
 HWY_INLINE FloatVec InRegister(FloatVec v) {
 #if HWY_ARCH_X86
   asm("" : "+v"(v.raw));
@@ -128,111 +143,143 @@ HWY_INLINE FloatVec InRegister(FloatVec v) {
   return v;
 }
 
-template <int kRows, int kPanels>
+#define REGARD_INLINE_LAMBDA HWY_ATTR __attribute__((always_inline))
+
+template <std::size_t kRows, std::size_t kPanels, Order kOrder>
 void Block(const BlockArguments& arguments) {
-  constexpr int kVectors = kPanels * kVectorsPerPanel;
+  constexpr bool kPackedB = kOrder == Order::kRowsOfA || kOrder == Order::kPackedA;
+  constexpr std::size_t kVectors = kPanels * kVectorsPerPanel;
   const FloatTag d;
-  const float* HWY_RESTRICT a = arguments.a;
-  const float* HWY_RESTRICT b = arguments.b;
-  const std::size_t a_row = arguments.a_row, a_k = arguments.a_k, b_panel = arguments.b_panel, b_k = arguments.b_k;
+  const std::size_t a_row = kOrder == Order::kPackedA ? 1 : arguments.a_row;
+  const std::size_t a_k = kOrder == Order::kPackedA ? kRows : kOrder == Order::kRowsOfA ? 1 : arguments.a_k;
+  const std::size_t b_panel = arguments.b_panel, b_k = kPackedB ? kPanelWidth : arguments.b_k;
+  // Two pointers each into A and B: a row is then at most twice a_row away, which an address can say by itself.
+  constexpr std::size_t kHalfRows = 3, kHalfPanels = 2;
+  const float* HWY_RESTRICT a_low = arguments.a;
+  const float* HWY_RESTRICT a_high = arguments.a + kHalfRows * a_row;
+  const float* HWY_RESTRICT b_low = arguments.b;
+  const float* HWY_RESTRICT b_high = arguments.b + kHalfPanels * b_panel;
   const float* HWY_RESTRICT ahead = arguments.ahead;
-  if (arguments.next_c != nullptr) {
-#pragma GCC unroll 8
-    for (int i = 0; i < kRows; ++i) {
-#pragma GCC unroll 8
-      for (int j = 0; j < kPanels; ++j)
-        __builtin_prefetch(arguments.next_c + static_cast<std::size_t>(i) * arguments.c_row + j * kPanelWidth, 1);
-    }
-  }
+  const std::size_t ahead_k = arguments.ahead_k;
+  float* const HWY_RESTRICT c = arguments.c;
+  const std::size_t c_row = arguments.c_row;
+
   FloatVec sum[kRows][kVectors];
   if (arguments.resume) {
 #pragma GCC unroll 8
-    for (int i = 0; i < kRows; ++i) {
+    for (std::size_t i = 0; i < kRows; ++i) {
 #pragma GCC unroll 8
-      for (int v = 0; v < kVectors; ++v)
-        sum[i][v] = hn::LoadU(d, arguments.c + static_cast<std::size_t>(i) * arguments.c_row + v * kLanes);
+      for (std::size_t j = 0; j < kPanels; ++j) hwy::Prefetch(arguments.next_c + i * c_row + j * kPanelWidth);
+    }
+#pragma GCC unroll 8
+    for (std::size_t i = 0; i < kRows; ++i) {
+#pragma GCC unroll 8
+      for (std::size_t v = 0; v < kVectors; ++v) sum[i][v] = hn::LoadU(d, c + i * c_row + v * kLanes);
     }
   } else {
 #pragma GCC unroll 8
-    for (int i = 0; i < kRows; ++i) {
+    for (std::size_t i = 0; i < kRows; ++i) {
 #pragma GCC unroll 8
-      for (int v = 0; v < kVectors; ++v) sum[i][v] = hn::Zero(d);
+      for (std::size_t v = 0; v < kVectors; ++v) sum[i][v] = hn::Zero(d);
     }
   }
-  const auto load_b = [&](int v) HWY_ATTR {
-    const float* at = b + static_cast<std::size_t>(v / kVectorsPerPanel) * b_panel + v % kVectorsPerPanel * kLanes;
-    if (kPrefetch != 0 && v % kVectorsPerPanel == 0) hwy::Prefetch(at + kPrefetch * b_k);
-    return hn::LoadU(d, at);
+
+  const auto load_a = [&](std::size_t i) REGARD_INLINE_LAMBDA {
+    return hn::Set(d, i < kHalfRows ? a_low[i * a_row] : a_high[(i - kHalfRows) * a_row]);
   };
-  for (std::size_t k = 0; k < arguments.depth; ++k) {
+  const auto load_b = [&](std::size_t v) REGARD_INLINE_LAMBDA {
+    const std::size_t panel = v / kVectorsPerPanel;
+    const float* at = panel < kHalfPanels ? b_low + panel * b_panel : b_high + (panel - kHalfPanels) * b_panel;
+    constexpr std::size_t kSteps = kOrder == Order::kFarB ? kPrefetchFar : kPackedB ? kPrefetch : 0;
+    if (kSteps != 0 && v % kVectorsPerPanel == 0) hwy::Prefetch(at + kSteps * b_k);
+    return hn::LoadU(d, at + v % kVectorsPerPanel * kLanes);
+  };
+  const auto step = [&]() REGARD_INLINE_LAMBDA {
     if constexpr (kRows <= kVectors) {  // the elements of A stay, B passes by
       FloatVec x[kRows];
 #pragma GCC unroll 8
-      for (int i = 0; i < kRows; ++i) x[i] = hn::Set(d, a[static_cast<std::size_t>(i) * a_row]);
+      for (std::size_t i = 0; i < kRows; ++i) x[i] = load_a(i);
 #pragma GCC unroll 8
-      for (int v = 0; v < kVectors; ++v) {
+      for (std::size_t v = 0; v < kVectors; ++v) {
         const FloatVec y = kRows == 1 ? load_b(v) : InRegister(load_b(v));
 #pragma GCC unroll 8
-        for (int i = 0; i < kRows; ++i) sum[i][v] = hn::MulAdd(x[i], y, sum[i][v]);
+        for (std::size_t i = 0; i < kRows; ++i) sum[i][v] = hn::MulAdd(x[i], y, sum[i][v]);
       }
     } else {  // the vectors of B stay
       FloatVec y[kVectors];
 #pragma GCC unroll 8
-      for (int v = 0; v < kVectors; ++v) y[v] = InRegister(load_b(v));
+      for (std::size_t v = 0; v < kVectors; ++v) y[v] = InRegister(load_b(v));
 #pragma GCC unroll 8
-      for (int i = 0; i < kRows; ++i) {
-        const FloatVec x = hn::Set(d, a[static_cast<std::size_t>(i) * a_row]);
+      for (std::size_t i = 0; i < kRows; ++i) {
+        const FloatVec x = load_a(i);
 #pragma GCC unroll 8
-        for (int v = 0; v < kVectors; ++v) sum[i][v] = hn::MulAdd(x, y[v], sum[i][v]);
+        for (std::size_t v = 0; v < kVectors; ++v) sum[i][v] = hn::MulAdd(x, y[v], sum[i][v]);
       }
     }
-    __builtin_prefetch(ahead, 0, 2);
-    a += a_k;
-    b += b_k;
-    ahead += kPanelWidth;
+    __builtin_prefetch(ahead, 0, 2);  // into the second cache
+    a_low += a_k;
+    a_high += a_k;
+    b_low += b_k;
+    b_high += b_k;
+    ahead += ahead_k;
+  };
+  std::size_t k = 0;
+  if constexpr (kPackedB) {  // a loop of few turns ends as foreseen: K = 128, 64 rows: 0.93 and 0.95 of the limit
+    for (; k + 4 <= arguments.depth; k += 4) {
+      step();
+      step();
+      step();
+      step();
+    }
   }
+  for (; k < arguments.depth; ++k) step();
+
   if (arguments.bias != nullptr) {
 #pragma GCC unroll 8
-    for (int v = 0; v < kVectors; ++v) {
+    for (std::size_t v = 0; v < kVectors; ++v) {
       const FloatVec bias = hn::LoadU(d, arguments.bias + v * kLanes);
 #pragma GCC unroll 8
-      for (int i = 0; i < kRows; ++i) sum[i][v] = hn::Add(sum[i][v], bias);
+      for (std::size_t i = 0; i < kRows; ++i) sum[i][v] = hn::Add(sum[i][v], bias);
     }
   }
   if (arguments.relu) {
-    const FloatVec zero = hn::Zero(d);
 #pragma GCC unroll 8
-    for (int i = 0; i < kRows; ++i) {
+    for (std::size_t i = 0; i < kRows; ++i) {
 #pragma GCC unroll 8
-      for (int v = 0; v < kVectors; ++v) sum[i][v] = hn::IfThenZeroElse(hn::Lt(sum[i][v], zero), sum[i][v]);
+      for (std::size_t v = 0; v < kVectors; ++v)  // NaN is not less than 0 and stays
+        sum[i][v] = hn::IfThenZeroElse(hn::Lt(sum[i][v], hn::Zero(d)), sum[i][v]);
     }
   }
 #pragma GCC unroll 8
-  for (int i = 0; i < kRows; ++i) {
+  for (std::size_t i = 0; i < kRows; ++i) {
 #pragma GCC unroll 8
-    for (int v = 0; v < kVectors; ++v)
-      hn::StoreU(sum[i][v], d, arguments.c + static_cast<std::size_t>(i) * arguments.c_row + v * kLanes);
+    for (std::size_t v = 0; v < kVectors; ++v) hn::StoreU(sum[i][v], d, c + i * c_row + v * kLanes);
   }
 }
 
-template <int kRows>
-HWY_INLINE void BlockOfRows(int panels, const BlockArguments& arguments) {
+template <std::size_t kRows>
+HWY_INLINE void BlockOfRows(std::size_t panels, const BlockArguments& arguments) {
   if constexpr (kRows <= kBlockRows) {
-    constexpr int kMost = BlockPanels(kRows);
+    constexpr std::size_t kMost = BlockPanels(kRows);
+    if (panels == kMost && arguments.b_k == kPanelWidth) {
+      if (arguments.a_k == 1) return Block<kRows, kMost, Order::kRowsOfA>(arguments);
+      if (arguments.a_row == 1 && arguments.a_k == kRows) return Block<kRows, kMost, Order::kPackedA>(arguments);
+    }
+    if (panels == kMost && arguments.far_b) return Block<kRows, kMost, Order::kFarB>(arguments);
     switch (panels) {
       case 1:
-        return Block<kRows, 1>(arguments);
+        return Block<kRows, 1, Order::kAny>(arguments);
       case 2:
-        return Block<kRows, HWY_MIN(2, kMost)>(arguments);
+        return Block<kRows, HWY_MIN(2, kMost), Order::kAny>(arguments);
       case 3:
-        return Block<kRows, HWY_MIN(3, kMost)>(arguments);
+        return Block<kRows, HWY_MIN(3, kMost), Order::kAny>(arguments);
       case 4:
-        return Block<kRows, HWY_MIN(4, kMost)>(arguments);
+        return Block<kRows, HWY_MIN(4, kMost), Order::kAny>(arguments);
     }
   }
 }
 
-HWY_INLINE void AnyBlock(int rows, int panels, const BlockArguments& arguments) {
+HWY_INLINE void AnyBlock(std::size_t rows, std::size_t panels, const BlockArguments& arguments) {
   switch (rows) {
     case 1:
       return BlockOfRows<1>(panels, arguments);
@@ -249,14 +296,16 @@ HWY_INLINE void AnyBlock(int rows, int panels, const BlockArguments& arguments) 
   }
 }
 
-// The activations that do not fit into a block: a second look at its rows while they are in the first cache. `width` is
-// a multiple of the panel.
-inline void Activate(Activation activation, float* c, std::size_t c_row, int rows, std::size_t width) {
+// The activations that would make a block too large: a second look at its rows while they are in the first cache.
+// `width` is a multiple of the panel.
+inline void Activate(Activation activation, float* c, std::size_t c_row, std::size_t rows, std::size_t width) {
   const FloatTag d;
-  const auto each = [&](auto function) HWY_ATTR {
-    for (int i = 0; i < rows; ++i) {
-      float* row = c + static_cast<std::size_t>(i) * c_row;
-      for (std::size_t j = 0; j < width; j += kLanes) hn::StoreU(function(hn::LoadU(d, row + j)), d, row + j);
+  const auto each = [&](auto function) REGARD_INLINE_LAMBDA {
+    for (std::size_t i = 0; i < rows; ++i) {
+      for (std::size_t j = 0; j < width; j += kLanes) {
+        float* at = c + i * c_row + j;
+        hn::StoreU(function(hn::LoadU(d, at)), d, at);
+      }
     }
   };
   switch (activation) {
@@ -264,17 +313,30 @@ inline void Activate(Activation activation, float* c, std::size_t c_row, int row
     case Activation::kRelu:  // done in the block
       return;
     case Activation::kTanh:
+      return each([&](FloatVec x) REGARD_INLINE_LAMBDA { return Tanh(d, x); });
     case Activation::kSigmoid:
+      return each([&](FloatVec x) REGARD_INLINE_LAMBDA { return Sigmoid(d, x); });
     case Activation::kGelu:
+      return each([&](FloatVec x) REGARD_INLINE_LAMBDA { return Gelu(d, x); });
     case Activation::kSilu:
-      each([&](FloatVec x) HWY_ATTR { return x; });
-      return;
+      return each([&](FloatVec x) REGARD_INLINE_LAMBDA { return Silu(d, x); });
   }
 }
 
+// Cuts rows into blocks of nearly equal height: 7 as 4 + 3 rather than 6 + 1.
+struct RowBlocks {
+  std::size_t rows, count, base, larger;
+  explicit RowBlocks(std::size_t all)
+      : rows(all),
+        count((all + kBlockRows - 1) / kBlockRows),
+        base(count == 0 ? 0 : all / count),
+        larger(count == 0 ? 0 : all % count) {}
+  std::size_t height(std::size_t block) const { return base + (block < larger ? 1 : 0); }
+};
+
 // ------------------------------------------------------------------------------------------------------------ packing
 
-// Four elements each of the rows p, p + 4·stride, p + 8·stride, …, a row a 128-bit block.
+// Four elements each of the rows p, p + 4·stride, p + 8·stride, …, a row in 128 bits.
 template <class D>
 HWY_INLINE hn::Vec<D> LoadBlocks(D d, const float* p, std::size_t stride) {
   if constexpr (hn::MaxLanes(D()) <= 4) {
@@ -282,12 +344,13 @@ HWY_INLINE hn::Vec<D> LoadBlocks(D d, const float* p, std::size_t stride) {
   } else {
     const hn::Half<D> half;
     const auto lower = LoadBlocks(half, p, stride);
-    const auto upper = LoadBlocks(half, p + 4 * (hn::MaxLanes(half) / 4) * stride, stride);
+    const auto upper = LoadBlocks(half, p + hn::MaxLanes(half) * stride, stride);
     return hn::Combine(d, upper, lower);
   }
 }
 
-// to[k · 16 + j] = from[j · stride + k] for four k and as many j as D has lanes.
+// to[k · 16 + j] = from[j · stride + k] for four k and as many j as D has lanes. The blocks of a vector are loaded from
+// four rows that belong together, so that the exchange stays within blocks: 8 shuffles for 64 elements.
 template <class D>
 HWY_INLINE void TransposeFour(D d, const float* from, std::size_t stride, float* to) {
   const hn::Repartition<double, D> pairs;
@@ -295,8 +358,8 @@ HWY_INLINE void TransposeFour(D d, const float* from, std::size_t stride, float*
   const auto r1 = LoadBlocks(d, from + stride, stride);
   const auto r2 = LoadBlocks(d, from + 2 * stride, stride);
   const auto r3 = LoadBlocks(d, from + 3 * stride, stride);
-  const auto low01 = hn::BitCast(pairs, hn::InterleaveLower(d, r0, r1));  // 00 10 01 11
-  const auto low23 = hn::BitCast(pairs, hn::InterleaveLower(d, r2, r3));  // 20 30 21 31
+  const auto low01 = hn::BitCast(pairs, hn::InterleaveLower(d, r0, r1));
+  const auto low23 = hn::BitCast(pairs, hn::InterleaveLower(d, r2, r3));
   const auto high01 = hn::BitCast(pairs, hn::InterleaveUpper(d, r0, r1));
   const auto high23 = hn::BitCast(pairs, hn::InterleaveUpper(d, r2, r3));
   hn::StoreU(hn::BitCast(d, hn::InterleaveLower(pairs, low01, low23)), d, to);
@@ -305,7 +368,7 @@ HWY_INLINE void TransposeFour(D d, const float* from, std::size_t stride, float*
   hn::StoreU(hn::BitCast(d, hn::InterleaveUpper(pairs, high01, high23)), d, to + 3 * kPanelWidth);
 }
 
-// Panel of up to 16 columns, each contiguous.
+// A panel of up to 16 columns, each of which is contiguous.
 inline void PackColumns(const float* b, std::size_t column_stride, std::size_t depth, std::size_t columns,
                         float* panel) {
   if (columns < kPanelWidth) std::fill_n(panel, depth * kPanelWidth, 0.0f);
@@ -320,13 +383,12 @@ inline void PackColumns(const float* b, std::size_t column_stride, std::size_t d
         TransposeFour(hn::CappedTag<float, 4>(), from + j * column_stride, column_stride, to + j);
     }
     for (; j < columns; ++j) {
-      for (std::size_t i = 0; i < HWY_MIN(std::size_t{4}, depth - k); ++i)
-        to[i * kPanelWidth + j] = from[j * column_stride + i];
+      for (std::size_t i = 0; i < HWY_MIN(4, depth - k); ++i) to[i * kPanelWidth + j] = from[j * column_stride + i];
     }
   }
 }
 
-// Up to four panels of rows that are contiguous.
+// Panels of rows that are contiguous.
 inline void PackRows(const float* b, std::size_t row_stride, std::size_t depth, std::size_t columns, float* panel,
                      std::size_t panel_stride) {
   const FloatTag d;
@@ -336,7 +398,7 @@ inline void PackRows(const float* b, std::size_t row_stride, std::size_t depth, 
     float* to = panel + k * kPanelWidth;
     for (std::size_t p = 0; p < full; ++p, from += kPanelWidth, to += panel_stride) {
 #pragma GCC unroll 4
-      for (int j = 0; j < static_cast<int>(kPanelWidth); j += kLanes) hn::StoreU(hn::LoadU(d, from + j), d, to + j);
+      for (std::size_t j = 0; j < kPanelWidth; j += kLanes) hn::StoreU(hn::LoadU(d, from + j), d, to + j);
     }
     if (rest != 0) {
       for (std::size_t j = 0; j < rest; ++j) to[j] = from[j];
@@ -347,10 +409,10 @@ inline void PackRows(const float* b, std::size_t row_stride, std::size_t depth, 
 
 // B, or a part of it, into panels that are `panel_stride` apart.
 inline void PackPanels(Matrix b, float* panels, std::size_t panel_stride) {
-  constexpr std::size_t kTogether = 4;  // a line of B holds a quarter of them
   if (b.column_stride == 1) {
-    for (std::size_t j = 0; j < b.columns; j += kTogether * kPanelWidth) {
-      PackRows(b.data + j, b.row_stride, b.rows, HWY_MIN(kTogether * kPanelWidth, b.columns - j),
+    constexpr std::size_t kTogether = 4 * kPanelWidth;  // few enough to be written side by side
+    for (std::size_t j = 0; j < b.columns; j += kTogether) {
+      PackRows(b.data + j, b.row_stride, b.rows, HWY_MIN(kTogether, b.columns - j),
                panels + j / kPanelWidth * panel_stride, panel_stride);
     }
   } else {
@@ -361,46 +423,58 @@ inline void PackPanels(Matrix b, float* panels, std::size_t panel_stride) {
   }
 }
 
-// `rows` ≤ kBlockRows rows of a column-major A, [depth][rows]. Copies eight elements at a time where there are eight;
-// what is too much is written over by the next step of k, or by the next block. Needs 8 floats of room at the end.
-inline void PackBlockOfA(const float* a, std::size_t column_stride, std::size_t depth, std::size_t rows,
-                         std::size_t readable, float* to) {
-  const hn::CappedTag<float, 8> d;
-  if (readable >= 8) {
-    for (std::size_t k = 0; k < depth; ++k, a += column_stride, to += rows) {
+// A column-major A as the blocks read it, [depth][height] each, block after block.
+inline void PackBlocksOfA(const float* a, std::size_t column_stride, std::size_t depth, const RowBlocks& blocks,
+                          float* to) {
+  // Eight steps of k of eight blocks: lines of A are read whole while they are in the first cache, even if its columns
+  // push each other out of it, and lines are written one after another. Eight elements are copied at once; what is too
+  // much is written over by the next step.
+  constexpr std::size_t kSteps = 8, kTogether = 8, kChunk = 8;
+  const hn::CappedTag<float, kChunk> d;
+  std::size_t row = 0;
+  for (std::size_t block = 0; block < blocks.count;) {
+    const std::size_t height = blocks.height(block);
+    std::size_t count = 0;  // blocks of this height that have eight elements to read
+    while (count < kTogether && block + count < blocks.count && blocks.height(block + count) == height &&
+           row + count * height + kChunk <= blocks.rows) {
+      ++count;
+    }
+    std::size_t k = 0;
+    for (; count != 0 && (k + kSteps) * height + kChunk <= depth * height; k += kSteps) {
+      for (std::size_t b = 0; b < count; ++b) {
+        const float* from = a + k * column_stride + row + b * height;
+        float* out = to + (row + b * height) * depth + k * height;
+#pragma GCC unroll 8
+        for (std::size_t i = 0; i < kSteps; ++i, from += column_stride, out += height) {
 #pragma GCC unroll 2
-      for (std::size_t j = 0; j < 8; j += hn::MaxLanes(d)) hn::StoreU(hn::LoadU(d, a + j), d, to + j);
+          for (std::size_t j = 0; j < kChunk; j += hn::MaxLanes(d)) hn::StoreU(hn::LoadU(d, from + j), d, out + j);
+        }
+      }
     }
-  } else {
-    for (std::size_t k = 0; k < depth; ++k, a += column_stride, to += rows) {
-      for (std::size_t i = 0; i < rows; ++i) to[i] = a[i];
+    if (count == 0) count = 1;
+    for (std::size_t b = 0; b < count; ++b, row += height) {
+      for (std::size_t rest = k; rest < depth; ++rest) {
+        for (std::size_t i = 0; i < height; ++i)
+          to[row * depth + rest * height + i] = a[rest * column_stride + row + i];
+      }
     }
+    block += count;
   }
 }
 
 // --------------------------------------------------------------------------------------------------------------- tile
 
-// Cuts `rows` into blocks of nearly equal height: 7 rows as 4 + 3 rather than 6 + 1.
-struct RowBlocks {
-  std::size_t count, base, larger;
-  explicit RowBlocks(std::size_t rows)
-      : count((rows + kBlockRows - 1) / kBlockRows),
-        base(count == 0 ? 0 : rows / count),
-        larger(count == 0 ? 0 : rows % count) {}
-  std::size_t height(std::size_t block) const { return base + (block < larger ? 1 : 0); }
-};
-
 // A block whose last panel is wider than C: calculated beside C.
-HWY_NOINLINE void EdgeBlock(int rows, int panels, std::size_t columns, Activation activation,
-                            BlockArguments arguments) {
-  constexpr std::size_t kWidth = kBlockPanels * kPanelWidth;
+HWY_NOINLINE void EdgeBlock(std::size_t rows, std::size_t columns, Activation activation, BlockArguments arguments) {
+  constexpr std::size_t kWidth = kMostPanels * kPanelWidth;
   HWY_ALIGN float c[kBlockRows * kWidth];
   HWY_ALIGN float bias[kWidth];
   float* const to = arguments.c;
-  const std::size_t width = static_cast<std::size_t>(panels) * kPanelWidth;
+  const std::size_t to_row = arguments.c_row;
+  const std::size_t panels = (columns + kPanelWidth - 1) / kPanelWidth, width = panels * kPanelWidth;
   if (arguments.resume) {
-    for (std::size_t i = 0; i < static_cast<std::size_t>(rows); ++i) {
-      std::copy_n(to + i * arguments.c_row, columns, c + i * kWidth);
+    for (std::size_t i = 0; i < rows; ++i) {
+      std::copy_n(to + i * to_row, columns, c + i * kWidth);
       std::fill_n(c + i * kWidth + columns, width - columns, 0.0f);
     }
   }
@@ -409,95 +483,125 @@ HWY_NOINLINE void EdgeBlock(int rows, int panels, std::size_t columns, Activatio
     std::fill_n(bias + columns, width - columns, 0.0f);
     arguments.bias = bias;
   }
-  const std::size_t to_row = arguments.c_row;
   arguments.c = c;
   arguments.c_row = kWidth;
   AnyBlock(rows, panels, arguments);
   Activate(activation, c, kWidth, rows, width);
-  for (std::size_t i = 0; i < static_cast<std::size_t>(rows); ++i)
-    std::copy_n(c + i * kWidth, columns, to + i * to_row);
+  for (std::size_t i = 0; i < rows; ++i) std::copy_n(c + i * kWidth, columns, to + i * to_row);
 }
 
-// One tile of C over all of k.
-inline void MultiplyTile(const detail::Product& p, const detail::TileRange& range, float* packed_a, float* packed_b) {
-  const std::size_t rows = range.row_end - range.row_begin;
-  const std::size_t total_depth = p.a.columns;
-  const RowBlocks blocks(rows);
+// Memory that is wanted soon, `count` stripes of it. A block fetches one of them, a line with each step of k.
+struct Stripes {
+  const float* at = nullptr;
+  std::size_t apart = 0;  // from stripe to stripe
+  std::size_t step = 0;   // from line to line
+  std::size_t count = 0;
+};
+
+// One tile of C over all of k: for each block of k and each block of columns, all rows. The next columns of B, and what
+// the next block of k begins with, are fetched into the second cache meanwhile: B from the third cache costs nothing
+// from some twenty rows on.
+inline void MultiplyTile(const Product& p, const TileRange& range, float* packed_a, float* packed_b) {
+  constexpr std::size_t kStrip = kMostPanels * kPanelWidth;
+  const std::size_t total_depth = p.a.columns, tile_columns = range.column_end - range.column_begin;
+  const RowBlocks blocks(range.row_end - range.row_begin);
+  const bool dense_a = p.a.row_stride == total_depth && p.a.column_stride == 1 && p.k_block >= total_depth;
   std::size_t k = 0;
   do {
     const std::size_t depth = HWY_MIN(p.k_block, total_depth - k);
     const bool last = k + depth == total_depth;
-    const bool resume = k > 0 || p.epilogue.accumulate;
     const Activation activation = last ? p.epilogue.activation : Activation::kNone;
+    const float* const bias = last ? p.epilogue.bias : nullptr;
     const float* const a = p.a.data + range.row_begin * p.a.row_stride + k * p.a.column_stride;
-    if (p.pack_a) {
-      for (std::size_t block = 0, i = 0; block < blocks.count; i += blocks.height(block), ++block) {
-        PackBlockOfA(a + i, p.a.column_stride, depth, blocks.height(block), p.a.rows - range.row_begin - i,
-                     packed_a + i * depth);
-      }
+    if (p.pack_a) PackBlocksOfA(a, p.a.column_stride, depth, blocks, packed_a);
+
+    Stripes soon[3];  // the next columns of B; A and B of the next block of k
+    if (!last && p.a.row_stride == 1) {
+      soon[1] = {a + depth * p.a.column_stride, kPanelWidth, p.a.column_stride,
+                 (blocks.rows + kPanelWidth - 1) / kPanelWidth};
     }
-    for (std::size_t j = range.column_begin; j < range.column_end; j += kStripWidth) {
-      const std::size_t columns = HWY_MIN(kStripWidth, range.column_end - j);
-      std::size_t direct_columns = columns;  // beyond them stands a ragged panel that has to be packed
-      BlockArguments arguments;
-      const float* ahead = nullptr;
+    if (!last && p.read_b != ReadB::kPacked && p.b.column_stride == 1) {
+      soon[2] = {p.b.data + (k + depth) * p.b.row_stride + range.column_begin, kPanelWidth, p.b.row_stride,
+                 HWY_MIN(p.column_block, tile_columns) / kPanelWidth};
+    }
+
+    BlockArguments arguments;
+    arguments.depth = depth;
+    arguments.c_row = p.c.row_stride;
+    arguments.resume = k > 0 || p.epilogue.accumulate;
+    arguments.relu = activation == Activation::kRelu;
+    arguments.far_b = p.read_b == ReadB::kFar;
+    for (std::size_t j = range.column_begin; j < range.column_end; j += p.column_block) {
+      const std::size_t columns = HWY_MIN(p.column_block, range.column_end - j);
+      const std::size_t next_panels = HWY_MIN(p.column_block, range.column_end - j - columns) / kPanelWidth;
+      std::size_t direct_columns = columns;  // beyond them stands a ragged panel that has been packed
+      std::size_t b_k = kPanelWidth;
+      const float* b = nullptr;
       switch (p.read_b) {
-        case detail::ReadB::kPacked:
-          arguments.b = p.panels + j * total_depth + k * kPanelWidth;
+        case ReadB::kPacked:
+          b = p.panels + (j - p.panels_begin) * total_depth + k * kPanelWidth;
           arguments.b_panel = total_depth * kPanelWidth;
-          arguments.b_k = kPanelWidth;
-          if (j + 2 * kStripWidth <= range.column_end) ahead = arguments.b + kStripWidth * total_depth;
+          soon[0] = {b + columns * total_depth, arguments.b_panel, kPanelWidth, next_panels};
           break;
-        case detail::ReadB::kPack:
-          PackPanels({p.b.data + k * p.b.row_stride + j * p.b.column_stride, depth, columns, p.b.row_stride,
-                      p.b.column_stride},
-                     packed_b, depth * kPanelWidth);
-          arguments.b = packed_b;
-          arguments.b_panel = depth * kPanelWidth;
-          arguments.b_k = kPanelWidth;
+        case ReadB::kPack: {
+          float* const to =
+              p.keep_panels ? packed_b + (j - range.column_begin) * total_depth + k * kPanelWidth : packed_b;
+          arguments.b_panel = (p.keep_panels ? total_depth : depth) * kPanelWidth;
+          const Matrix part{p.b.data + k * p.b.row_stride + j * p.b.column_stride, depth, columns, p.b.row_stride,
+                            p.b.column_stride};
+          PackPanels(part, to, arguments.b_panel);
+          b = to;
+          if (p.b.column_stride == 1)  // contiguous columns the processor fetches by itself
+            soon[0] = {part.data + columns, kPanelWidth, p.b.row_stride, next_panels};
           break;
-        case detail::ReadB::kDirect:
-          direct_columns = columns / kPanelWidth * kPanelWidth;
-          if (direct_columns != columns) {
-            PackRows(p.b.data + k * p.b.row_stride + j + direct_columns, p.b.row_stride, depth,
-                     columns - direct_columns, packed_b, 0);
-          }
-          arguments.b = p.b.data + k * p.b.row_stride + j;
+        }
+        case ReadB::kDirect:
+        case ReadB::kFar:
+          b = p.b.data + k * p.b.row_stride + j;
+          b_k = p.b.row_stride;
           arguments.b_panel = kPanelWidth;
-          arguments.b_k = p.b.row_stride;
+          soon[0] = {b + columns, kPanelWidth, p.b.row_stride, next_panels};
+          direct_columns = columns / kPanelWidth * kPanelWidth;
+          if (direct_columns != columns)
+            PackRows(b + direct_columns, p.b.row_stride, depth, columns - direct_columns, packed_b, 0);
           break;
       }
-      arguments.depth = depth;
-      arguments.c_row = p.c.row_stride;
-      arguments.resume = resume;
-      arguments.relu = activation == Activation::kRelu;
-      const float* const b = arguments.b;
       for (std::size_t block = 0, i = 0; block < blocks.count; i += blocks.height(block), ++block) {
         const std::size_t height = blocks.height(block);
+        const std::size_t most = BlockPanels(height) * kPanelWidth;
         arguments.a = p.pack_a ? packed_a + i * depth : a + i * p.a.row_stride;
         arguments.a_row = p.pack_a ? 1 : p.a.row_stride;
         arguments.a_k = p.pack_a ? height : p.a.column_stride;
-        const std::size_t most = static_cast<std::size_t>(BlockPanels(static_cast<int>(height))) * kPanelWidth;
         std::size_t width;
         for (std::size_t done = 0; done < columns; done += width) {
-          width = HWY_MIN(most, (done < direct_columns ? direct_columns : columns) - done);
-          const std::size_t panels = (width + kPanelWidth - 1) / kPanelWidth;
-          BlockArguments here = arguments;
-          if (done < direct_columns) {
-            here.b = b + done / kPanelWidth * arguments.b_panel;
-          } else {
-            here.b = packed_b;
-            here.b_k = kPanelWidth;
+          const bool direct = done < direct_columns;
+          width = HWY_MIN(most, (direct ? direct_columns : columns) - done);
+          arguments.b = direct ? b + done / kPanelWidth * arguments.b_panel : packed_b;
+          arguments.b_k = direct ? b_k : kPanelWidth;
+          arguments.c = p.c.data + (range.row_begin + i) * p.c.row_stride + j + done;
+          arguments.next_c =
+              done + width < columns ? arguments.c + width : arguments.c + height * p.c.row_stride - done;
+          arguments.bias = bias == nullptr ? nullptr : bias + j + done;
+          arguments.ahead = arguments.b;  // nothing new
+          arguments.ahead_k = 0;
+          if (done == 0 && dense_a && (columns > kStrip || soon[0].count == 0)) {  // the rows of the next block
+            arguments.ahead = arguments.a + height * p.a.row_stride;
+            arguments.ahead_k = kPanelWidth;
+          } else if (done % kStrip == 0) {
+            for (Stripes& stripes : soon) {
+              if (stripes.count == 0) continue;
+              arguments.ahead = stripes.at;
+              arguments.ahead_k = stripes.step;
+              stripes.at += stripes.apart;
+              --stripes.count;
+              break;
+            }
           }
-          here.ahead = ahead != nullptr && block < 4 && done == 0 ? ahead + block * arguments.b_panel : here.b;
-          here.c = p.c.data + (range.row_begin + i) * p.c.row_stride + j + done;
-          here.next_c = block + 1 < blocks.count ? here.c + height * p.c.row_stride : nullptr;
-          here.bias = last && p.epilogue.bias != nullptr ? p.epilogue.bias + j + done : nullptr;
           if (width % kPanelWidth == 0) {
-            AnyBlock(static_cast<int>(height), static_cast<int>(panels), here);
-            Activate(activation, here.c, here.c_row, static_cast<int>(height), width);
+            AnyBlock(height, width / kPanelWidth, arguments);
+            Activate(activation, arguments.c, arguments.c_row, height, width);
           } else {
-            EdgeBlock(static_cast<int>(height), static_cast<int>(panels), width, activation, here);
+            EdgeBlock(height, width, activation, arguments);
           }
         }
       }
@@ -506,7 +610,9 @@ inline void MultiplyTile(const detail::Product& p, const detail::TileRange& rang
   } while (k < total_depth);
 }
 
-}  // namespace regard::HWY_NAMESPACE
+#undef REGARD_INLINE_LAMBDA
+
+}  // namespace regard::HWY_NAMESPACE::gemm_detail
 HWY_AFTER_NAMESPACE();
 
 #endif  // once per target

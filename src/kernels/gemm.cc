@@ -1,5 +1,6 @@
-// Matrix product: how the work is cut into tiles, and which of them are worth a thread. The arithmetic is in
-// gemm-inl.h.
+// Matrix product: how the work is cut into tiles, which of them are worth a thread, and how a tile reads A and B. The
+// arithmetic is in gemm-inl.h; nothing in here changes a bit of the result. All figures are from bench matmul and
+// bench matmul_backward, f32, AVX-512, two threads, caches of 48 KB and 2 MB a core, 0 … 370 GFLOP/s.
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "kernels/gemm.cc"
 #include "hwy/foreach_target.h"
@@ -8,11 +9,12 @@
 HWY_BEFORE_NAMESPACE();
 namespace regard::HWY_NAMESPACE {
 
-void GemmTile(const detail::Product& product, const detail::TileRange& range, float* packed_a, float* packed_b) {
-  MultiplyTile(product, range, packed_a, packed_b);
+void GemmTile(const regard::gemm_detail::Product& product, const regard::gemm_detail::TileRange& range, float* packed_a,
+              float* packed_b) {
+  gemm_detail::MultiplyTile(product, range, packed_a, packed_b);
 }
 
-void GemmPack(Matrix b, float* panels, std::size_t panel_stride) { PackPanels(b, panels, panel_stride); }
+void GemmPack(Matrix b, float* panels, std::size_t panel_stride) { gemm_detail::PackPanels(b, panels, panel_stride); }
 
 }  // namespace regard::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
@@ -20,21 +22,10 @@ HWY_AFTER_NAMESPACE();
 #if HWY_ONCE
 
 #include <cassert>
-#include <cstdlib>
-#include <memory>
-#include <new>
 
 #include "base/float_mode.h"
 #include "base/pool.h"
-
-#ifdef REGARD_GEMM_LAB
-extern "C" {
-long lab[16] = {0};
-}
-#define LAB(i, value) (lab[i] ? static_cast<decltype(value)>(lab[i]) : (value))
-#else
-#define LAB(i, value) (value)
-#endif
+#include "kernels/scratch.h"
 
 namespace regard {
 
@@ -43,42 +34,70 @@ HWY_EXPORT(GemmPack);
 
 namespace {
 
-using detail::Product;
-using detail::ReadB;
-using detail::round_up;
-using detail::TileRange;
+using gemm_detail::divide_up;
+using gemm_detail::Product;
+using gemm_detail::ReadB;
+using gemm_detail::round_up;
+using gemm_detail::TileRange;
 
-// Memory that a thread keeps for its next product.
-class Scratch {
- public:
-  float* reserve(std::size_t floats) {
-    if (floats > size_) {
-      memory_.reset();
-      size_ = 0;
-      const std::size_t bytes = round_up(floats * sizeof(float), kAlignment);
-      memory_.reset(static_cast<float*>(std::aligned_alloc(kAlignment, bytes)));
-      if (memory_ == nullptr) throw std::bad_alloc();
-      size_ = floats;
+constexpr std::size_t kRowUnit = 6, kColumnUnit = 64;  // a register block of AVX-512
+
+// Work below which a second thread costs more than it brings: multiply-adds, those of two rows more for reading B.
+// About 1.5 µs; 16×128×128 gains a third.
+constexpr double kSerialWork = 250e3;
+
+// Elements that a second thread helps to pack.
+constexpr std::size_t kSerialPacking = 32 * 1024;
+
+// Floats that may stay in the second cache beside what passes through.
+constexpr std::size_t kCached = 128 * 1024;
+
+// Multiply-adds that reading or packing one row (or column) of a tile costs for each k.
+constexpr double kReadCost = 8, kPackCost = 28;
+
+// Rows of B this far apart, or a multiple of it, push each other out of the caches.
+constexpr std::size_t kAliased = 1024;
+
+// Chooses how B is read and how k and the columns are cut.
+void choose_blocks(Product& p, std::size_t workers) {
+  const std::size_t rows = p.c.rows, columns = p.c.columns, depth = p.a.columns;
+  const bool column_major_a = p.a.row_stride == 1 && p.a.column_stride != 1;
+  const bool narrow = p.a.column_stride <= 256 && p.b.row_stride <= 256;
+  std::size_t k_block = 2048, cached_b = kCached;
+  if (p.read_b == ReadB::kPacked) {
+    if (column_major_a) k_block = 512;
+  } else if (p.b.column_stride == 1) {
+    if (rows <= kRowUnit) {
+      p.read_b = ReadB::kFar;
+    } else if (column_major_a) {  // the gradient of weights: both operands pass by once
+      if (narrow) {
+        p.read_b = ReadB::kDirect;
+        k_block = kCached / (rows + columns) + 1;
+      } else if (p.b.row_stride % kAliased != 0 && rows <= 512) {
+        p.read_b = ReadB::kDirect;  // 512×512×4096: 315, packed 295
+        k_block = 256;
+      }
+    } else if (depth * columns <= 2 * kCached * workers && rows <= 512) {
+      p.read_b = ReadB::kDirect;  // 64×512×512: 366, packed 300
+    } else if (rows <= 64) {
+      p.read_b = ReadB::kDirect;  // 16×2048×512: 265, packed 260; 24×2048×512: 317 and 284
+      k_block = 128;
+      cached_b = 128 * k_block;
     }
-    return memory_.get();
   }
-
- private:
-  static constexpr std::size_t kAlignment = 4096;
-  struct Free {
-    void operator()(float* memory) const { std::free(memory); }
-  };
-  std::unique_ptr<float, Free> memory_;
-  std::size_t size_ = 0;
-};
-
-Scratch& tile_scratch() {
-  static thread_local Scratch scratch;
-  return scratch;
-}
-Scratch& panel_scratch() {
-  static thread_local Scratch scratch;
-  return scratch;
+  if (p.read_b == ReadB::kPack) {
+    if (rows <= 96) {  // packed within the first cache
+      k_block = 128;
+      cached_b = kColumnUnit * k_block;
+    } else if (column_major_a) {
+      k_block = 1024;
+    }
+  }
+  const bool far_apart = depth > 32 || (depth > 4 && p.a.column_stride % kAliased == 0);
+  p.pack_a = column_major_a && rows > kRowUnit && columns > kColumnUnit && far_apart &&
+             !(p.read_b == ReadB::kDirect && narrow);
+  p.k_block = std::max<std::size_t>(1, std::min(depth, k_block));
+  p.column_block = std::max(kColumnUnit, cached_b / p.k_block / kColumnUnit * kColumnUnit);
 }
 
 struct Grid {
@@ -86,103 +105,99 @@ struct Grid {
   std::size_t row_tiles, column_tiles;
 };
 
-// Flops below which waking a second thread costs more than it brings.
-constexpr double kSerialFlops = 400e3;
-
-Grid choose_grid(std::size_t rows, std::size_t columns, std::size_t wanted) {
-  // Tiles as square as may be: what a tile reads grows with its sides, what it does with its area.
-  constexpr std::size_t kRowUnit = 6, kColumnUnit = 64;
-  const std::size_t row_units = (rows + kRowUnit - 1) / kRowUnit;
-  const std::size_t column_units = (columns + kColumnUnit - 1) / kColumnUnit;
+// Cuts C into at least `wanted` tiles, if it is large enough. What a tile does grows with its area, what it costs to
+// read or pack A and B with its height and its width. Tiles side by side write to the same rows, and what a processor
+// fetches ahead is what another one writes: this costs something for each row, whatever the depth (1024×512×16: 178
+// side by side, 280 one below the other).
+Grid choose_grid(std::size_t rows, std::size_t columns, std::size_t wanted, double a_cost, double b_cost,
+                 double beside_cost) {
+  const std::size_t row_units = divide_up(rows, kRowUnit), column_units = divide_up(columns, kColumnUnit);
   Grid best{rows, columns, 1, 1};
-  double best_cost = 1e300;
-  for (std::size_t column_splits = 1; column_splits <= std::min(wanted, column_units); ++column_splits) {
-    const std::size_t row_splits = std::min((wanted + column_splits - 1) / column_splits, row_units);
-    const std::size_t column_tile = (column_units + column_splits - 1) / column_splits * kColumnUnit;
-    const std::size_t row_tile = (row_units + row_splits - 1) / row_splits * kRowUnit;
-    const double r = static_cast<double>(std::min(row_tile, rows)),
-                 c = static_cast<double>(std::min(column_tile, columns));
-    const double items = static_cast<double>(row_splits * column_splits);
-    const double rounds = items < static_cast<double>(wanted) ? static_cast<double>(wanted) / items : 1;
-    const double cost = rounds * (r * c + 8 * (r + c));
-    if (cost < best_cost) {
+  double best_cost = -1;
+  const std::size_t step = divide_up(wanted, 32);  // of hundreds of ways not all need a look
+  for (std::size_t column_splits = 1; column_splits <= std::min(wanted, column_units); column_splits += step) {
+    const std::size_t row_splits = std::min(divide_up(wanted, column_splits), row_units);
+    const std::size_t column_tile = round_up(divide_up(columns, column_splits), kPanelWidth);
+    const std::size_t row_tile = divide_up(row_units, row_splits) * kRowUnit;
+    const double height = static_cast<double>(std::min(row_tile, rows));
+    const double width = static_cast<double>(std::min(column_tile, columns));
+    const double missing = static_cast<double>(wanted) / static_cast<double>(row_splits * column_splits);
+    const double row_cost = a_cost + (column_splits > 1 ? beside_cost : 0);
+    const double cost = std::max(1.0, missing) * (height * width + row_cost * height + b_cost * width);
+    if (best_cost < 0 || cost < best_cost) {
       best_cost = cost;
-      best = {row_tile, column_tile, (rows + row_tile - 1) / row_tile, (columns + column_tile - 1) / column_tile};
+      best = {row_tile, column_tile, divide_up(rows, row_tile), divide_up(columns, column_tile)};
     }
   }
   return best;
-}
-
-void pack_into(Matrix b, float* panels) {
-  const std::size_t panel_stride = b.rows * kPanelWidth;
-  // Items of about 16 thousand elements: some microseconds.
-  const std::size_t columns = std::max<std::size_t>(
-      kPanelWidth, std::min<std::size_t>(64, (std::size_t{1} << 14) / (b.rows + 1) / kPanelWidth * kPanelWidth));
-  const std::size_t items = (b.columns + columns - 1) / columns;
-  if (b.rows * b.columns < (std::size_t{1} << 15)) {
-    HWY_DYNAMIC_DISPATCH(GemmPack)(b, panels, panel_stride);
-    return;
-  }
-  parallel(items, [&](std::size_t item) {
-    Matrix part = b;
-    part.data += item * columns * b.column_stride;
-    part.columns = std::min(columns, b.columns - item * columns);
-    HWY_DYNAMIC_DISPATCH(GemmPack)(part, panels + item * columns * b.rows, panel_stride);
-  });
 }
 
 void multiply(std::size_t count, Product product, std::size_t a_step, std::size_t b_step, std::size_t c_step) {
   const std::size_t rows = product.c.rows, columns = product.c.columns, depth = product.a.columns;
   if (count == 0 || rows == 0 || columns == 0) return;
   assert(product.c.column_stride == 1);
-  const double flops = 2.0 * static_cast<double>(count) * static_cast<double>(rows) * static_cast<double>(columns) *
-                       static_cast<double>(depth);
-  const std::size_t workers = flops < LAB(0, kSerialFlops) ? 1 : static_cast<std::size_t>(threads());
-
-  // k in blocks, so that a strip of B stays in the second cache.
-  product.k_block = std::max<std::size_t>(1, std::min<std::size_t>(depth, LAB(1, std::size_t{2048})));
-  std::size_t wanted = 1;
+  const double area = static_cast<double>(count) * static_cast<double>(columns) * static_cast<double>(depth);
+  const std::size_t workers =
+      area * static_cast<double>(rows + 2) < kSerialWork ? 1 : static_cast<std::size_t>(threads());
+  choose_blocks(product, workers);
+  const bool packs_b = product.read_b == ReadB::kPack;
+  Grid grid{rows, columns, 1, 1};
   if (workers > 1) {
-    const double share = flops / static_cast<double>(workers) / LAB(3, 4e6);
-    wanted = workers * static_cast<std::size_t>(std::clamp(share, 1.0, static_cast<double>(LAB(4, 4))));
-    wanted = (wanted + count - 1) / count;
-  }
-  Grid grid = choose_grid(rows, columns, wanted);
-  const std::size_t most_rows = std::max<std::size_t>(48, LAB(2, std::size_t{256 * 1024}) / product.k_block / 6 * 6);
-  if (grid.row_tile > most_rows) {
-    const std::size_t tiles = (rows + most_rows - 1) / most_rows;
-    grid.row_tile = round_up((rows + tiles - 1) / tiles, 6);
-    grid.row_tiles = (rows + grid.row_tile - 1) / grid.row_tile;
-  }
-  const bool column_major_a = product.a.row_stride == 1 && product.a.column_stride != 1;
-  product.pack_a = column_major_a && columns > 64;
-  if (product.read_b == ReadB::kPack) {
-    if (product.b.column_stride == 1 && rows <= LAB(5, std::size_t{12})) {
-      product.read_b = ReadB::kDirect;
-    } else if (grid.row_tiles > 1) {
-      // The tiles of a column would each pack the same panels.
-      if (count == 1 || b_step == 0) {
-        float* panels = panel_scratch().reserve(packed_size(depth, columns));
-        pack_into(product.b, panels);
-        product.panels = panels;
-        product.read_b = ReadB::kPacked;
-      }
+    // One tile a thread; in long products several, which even out disturbances, unless they would pack the same again.
+    double share = 1;
+    if (!packs_b && !product.pack_a)
+      share = std::clamp(area * static_cast<double>(rows) / static_cast<double>(workers) / 32e6, 1.0, 4.0);
+    const std::size_t wanted = divide_up(workers * static_cast<std::size_t>(share), count);
+    if (wanted > 1) {
+      grid = choose_grid(rows, columns, wanted, product.pack_a ? kPackCost : kReadCost, packs_b ? kPackCost : kReadCost,
+                         1024.0 / static_cast<double>(depth + 1));
     }
   }
-  const std::size_t a_floats = detail::packed_a_size(product, std::min(rows, grid.row_tile));
-  const std::size_t b_floats = detail::packed_b_size(product);
+
+  // As many rows of A stay in the second cache while the panels of B pass by; with more rows B passes by several times.
+  std::size_t pass_rows = grid.row_tile;
+  const std::size_t most_rows = std::max<std::size_t>(96, kCached / product.k_block / kRowUnit * kRowUnit);
+  const std::size_t passes = divide_up(grid.row_tile, most_rows);
+  if (passes > 1 && !product.pack_a) {
+    if (product.read_b == ReadB::kPacked) {  // each can be a tile of its own
+      std::size_t row_tiles = passes * grid.row_tiles;
+      while (row_tiles * grid.column_tiles * count % workers != 0)
+        ++row_tiles;  // the last round keeps all threads busy
+      grid.row_tile = pass_rows = round_up(divide_up(rows, row_tiles), kRowUnit);
+      grid.row_tiles = divide_up(rows, grid.row_tile);
+    } else if (packs_b) {
+      product.keep_panels = true;
+      pass_rows = round_up(divide_up(grid.row_tile, passes), kRowUnit);
+    }
+  }
+
+  const std::size_t a_floats = gemm_detail::packed_a_size(product, std::min(rows, grid.row_tile));
+  const std::size_t b_floats = gemm_detail::packed_b_size(product, std::min(columns, grid.column_tile));
   const std::size_t tiles = grid.row_tiles * grid.column_tiles;
   const auto run = [&](std::size_t item) {
-    Product mine = product;
+    static thread_local Scratch scratch;
+    float* const packed_a = scratch.reserve(a_floats + b_floats);
+    float* const packed_b = packed_a + a_floats;
     const std::size_t index = item / tiles, tile = item % tiles;
+    Product mine = product;
     mine.a.data += index * a_step;
     mine.b.data += index * b_step;
     mine.c.data += index * c_step;
-    const std::size_t row = tile % grid.row_tiles * grid.row_tile, column = tile / grid.row_tiles * grid.column_tile;
-    float* scratch = a_floats + b_floats == 0 ? nullptr : tile_scratch().reserve(a_floats + b_floats);
-    const TileRange range{row, std::min(rows, row + grid.row_tile), column,
-                          std::min(columns, column + grid.column_tile)};
-    HWY_DYNAMIC_DISPATCH(GemmTile)(mine, range, scratch, scratch + a_floats);
+    const std::size_t first_row = tile % grid.row_tiles * grid.row_tile;
+    const std::size_t row_end = std::min(rows, first_row + grid.row_tile);
+    TileRange range;
+    range.column_begin = tile / grid.row_tiles * grid.column_tile;
+    range.column_end = std::min(columns, range.column_begin + grid.column_tile);
+    for (std::size_t row = first_row; row < row_end; row += pass_rows) {
+      range.row_begin = row;
+      range.row_end = std::min(row_end, row + pass_rows);
+      HWY_DYNAMIC_DISPATCH(GemmTile)(mine, range, packed_a, packed_b);
+      if (product.keep_panels) {  // the first pass has made them
+        mine.read_b = ReadB::kPacked;
+        mine.panels = packed_b;
+        mine.panels_begin = range.column_begin;
+      }
+    }
   };
   if (workers == 1) {
     const FloatMode mode;
@@ -195,7 +210,17 @@ void multiply(std::size_t count, Product product, std::size_t a_step, std::size_
 }  // namespace
 
 PackedMatrix pack(Matrix b, float* panels) {
-  pack_into(b, panels);
+  const std::size_t panel_stride = b.rows * kPanelWidth;
+  if (b.rows * b.columns < kSerialPacking) {
+    HWY_DYNAMIC_DISPATCH(GemmPack)(b, panels, panel_stride);
+  } else {
+    parallel(divide_up(b.columns, kColumnUnit), [&](std::size_t item) {
+      Matrix part = b;
+      part.data += item * kColumnUnit * b.column_stride;
+      part.columns = std::min(kColumnUnit, b.columns - item * kColumnUnit);
+      HWY_DYNAMIC_DISPATCH(GemmPack)(part, panels + item * kColumnUnit * b.rows, panel_stride);
+    });
+  }
   return {panels, b.rows, b.columns};
 }
 

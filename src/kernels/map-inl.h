@@ -9,10 +9,14 @@
 #define REGARD_KERNELS_MAP_INL_H_
 #endif
 
+#include <hwy/cache_control.h>
 #include <hwy/highway.h>
 
 #include <cstddef>
+#include <cstdint>
 #include <cstring>
+
+#include "kernels/chunks.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace regard::HWY_NAMESPACE {
@@ -53,13 +57,39 @@ HWY_INLINE void Map(F f, float* y, std::size_t n, const Arrays*... x) {
   if (i < n) StoreFirst(f(d, LoadFirst(d, x + i, n - i)...), d, y + i, n - i);
 }
 
+inline constexpr std::size_t kFetchAhead = 1024;  // one page; 512 is 4 % slower, 256 13 %
+
+// The same on a path of kernels/chunks.h. If the path is kStreamed, y is none of the arrays.
+template <class F, class... Arrays>
+HWY_INLINE void MapOn(Path path, F f, float* y, std::size_t n, const Arrays*... x) {
+  const hn::ScalableTag<float> d;
+  const std::size_t lanes = hn::Lanes(d);
+  std::size_t i = 0;
+  if (path == Path::kStreamed) {  // such stores are whole and aligned
+    const std::size_t head = (0 - reinterpret_cast<std::uintptr_t>(y)) / sizeof(float) % lanes;
+    i = head < n ? head : n;
+    if (i > 0) StoreFirst(f(d, LoadFirst(d, x, i)...), d, y, i);
+  }
+  for (; i + lanes <= n; i += lanes) {
+    if (path != Path::kCached) (hwy::Prefetch(x + i + kFetchAhead), ...);
+    const auto v = f(d, hn::LoadU(d, x + i)...);
+    if (path == Path::kStreamed) {
+      hn::Stream(v, d, y + i);
+    } else {
+      hn::StoreU(v, d, y + i);
+    }
+  }
+  if (i < n) StoreFirst(f(d, LoadFirst(d, x + i, n - i)...), d, y + i, n - i);
+}
+
 // dx = f(d, saved, dy), or dx += that.
 template <class F>
-HWY_INLINE void MapGradient(F f, const float* saved, const float* dy, float* dx, std::size_t n, bool add) {
+HWY_INLINE void MapGradient(Path path, F f, const float* saved, const float* dy, float* dx, std::size_t n, bool add) {
   if (add) {
-    Map([f](auto d, auto v, auto g, auto old) HWY_ATTR { return hn::Add(old, f(d, v, g)); }, dx, n, saved, dy, dx);
+    const auto sum = [f](auto d, auto v, auto g, auto old) HWY_ATTR { return hn::Add(old, f(d, v, g)); };
+    MapOn(path, sum, dx, n, saved, dy, dx);
   } else {
-    Map(f, dx, n, saved, dy);
+    MapOn(path, f, dx, n, saved, dy);
   }
 }
 

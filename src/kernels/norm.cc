@@ -19,44 +19,52 @@ namespace regard::HWY_NAMESPACE {
 namespace {
 
 // y = (x − mean)·inverse·weight + bias
-HWY_INLINE void Normalise(const float* x, float mean, float inverse, const float* weight, const float* bias, float* y,
-                          std::size_t n) {
+HWY_INLINE void Normalise(Path path, const float* x, float mean, float inverse, const float* weight, const float* bias,
+                          float* y, std::size_t n) {
   const auto hat = [mean, inverse](auto d, auto v)
                        HWY_ATTR { return hn::Mul(hn::Sub(v, hn::Set(d, mean)), hn::Set(d, inverse)); };
   if (weight != nullptr && bias != nullptr) {
-    Map([hat](auto d, auto v, auto w, auto b) HWY_ATTR { return hn::MulAdd(hat(d, v), w, b); }, y, n, x, weight, bias);
+    const auto affine = [hat](auto d, auto v, auto w, auto b) HWY_ATTR { return hn::MulAdd(hat(d, v), w, b); };
+    MapOn(path, affine, y, n, x, weight, bias);
   } else if (weight != nullptr) {
-    Map([hat](auto d, auto v, auto w) HWY_ATTR { return hn::Mul(hat(d, v), w); }, y, n, x, weight);
+    MapOn(
+        path, [hat](auto d, auto v, auto w) HWY_ATTR { return hn::Mul(hat(d, v), w); }, y, n, x, weight);
   } else if (bias != nullptr) {
-    Map([hat](auto d, auto v, auto b) HWY_ATTR { return hn::Add(hat(d, v), b); }, y, n, x, bias);
+    MapOn(
+        path, [hat](auto d, auto v, auto b) HWY_ATTR { return hn::Add(hat(d, v), b); }, y, n, x, bias);
   } else {
-    Map(hat, y, n, x);
+    MapOn(path, hat, y, n, x);
   }
 }
 
-// Two passes: the variance from x − mean, not from x², which loses it when the mean is large.
-void LayerNormRows(Rows x, const float* weight, const float* bias, float epsilon, Tile y, float* mean, float* inverse) {
+// Two passes: the variance from x − mean, not from x², which loses it when the mean is large. The mean of the next row
+// is begun before this row is finished: the processor has something to do while it waits for the square root.
+void LayerNormRows(Rows x, const float* weight, const float* bias, float epsilon, Tile y, float* mean, float* inverse,
+                   Path path) {
   const auto width = static_cast<float>(x.width);
+  float next_middle = Sum16(x.row(0), x.width) / width;
   for (std::size_t i = 0; i < x.count; ++i) {
     const float* from = x.row(i);
-    const float middle = Sum16(from, x.width) / width;
+    const float middle = next_middle;
     const auto step = [middle](auto d, auto sum, auto v) HWY_ATTR {
       const auto gap = hn::Sub(v, hn::Set(d, middle));
       return hn::MulAdd(gap, gap, sum);
     };
     const float squares = SumTree16(Fold16(x.width, hn::Zero(Tag16()), step, from));
     const float scale = 1.0f / std::sqrt(squares / width + epsilon);
-    Normalise(from, middle, scale, weight, bias, y.row(i), x.width);
+    if (i + 1 < x.count) next_middle = Sum16(x.row(i + 1), x.width) / width;
+    Normalise(path == Path::kStreamed ? path : Path::kCached, from, middle, scale, weight, bias, y.row(i), x.width);
     if (mean != nullptr) mean[i] = middle;
     if (inverse != nullptr) inverse[i] = scale;
   }
 }
 
-void RmsNormRows(Rows x, const float* weight, float epsilon, Tile y, float* inverse) {
+void RmsNormRows(Rows x, const float* weight, float epsilon, Tile y, float* inverse, Path path) {
   const auto width = static_cast<float>(x.width);
   for (std::size_t i = 0; i < x.count; ++i) {
     const float scale = 1.0f / std::sqrt(SumSquares16(x.row(i), x.width) / width + epsilon);
-    Normalise(x.row(i), 0.0f, scale, weight, nullptr, y.row(i), x.width);
+    Normalise(path == Path::kStreamed ? path : Path::kCached, x.row(i), 0.0f, scale, weight, nullptr, y.row(i),
+              x.width);
     if (inverse != nullptr) inverse[i] = scale;
   }
 }
@@ -136,10 +144,12 @@ void norm_backward(Rows x, const float* weight, const float* mean, const float* 
 }  // namespace
 
 void layer_norm(Rows x, const float* weight, const float* bias, float epsilon, Tile y, float* mean, float* inverse) {
+  const Path path = path_for(x.count * x.width, x.data == y.data);
   in_row_chunks(x.count, x.width, [&](std::size_t begin, std::size_t count) {
     HWY_DYNAMIC_DISPATCH(LayerNormRows)
     (some_rows(x, begin, count), weight, bias, epsilon, some_rows(y, begin, count),
-     mean == nullptr ? mean : mean + begin, inverse == nullptr ? inverse : inverse + begin);
+     mean == nullptr ? mean : mean + begin, inverse == nullptr ? inverse : inverse + begin, path);
+    finish_stores(path);
   });
 }
 
@@ -149,10 +159,12 @@ void layer_norm_backward(Rows x, const float* weight, const float* mean, const f
 }
 
 void rms_norm(Rows x, const float* weight, float epsilon, Tile y, float* inverse) {
+  const Path path = path_for(x.count * x.width, x.data == y.data);
   in_row_chunks(x.count, x.width, [&](std::size_t begin, std::size_t count) {
     HWY_DYNAMIC_DISPATCH(RmsNormRows)
     (some_rows(x, begin, count), weight, epsilon, some_rows(y, begin, count),
-     inverse == nullptr ? inverse : inverse + begin);
+     inverse == nullptr ? inverse : inverse + begin, path);
+    finish_stores(path);
   });
 }
 

@@ -127,20 +127,6 @@ HWY_INLINE float SumOf16(std::size_t n, F f, const Arrays*... arrays) {
       n, hn::Zero(Tag16()), [&](auto d, auto sum, auto... v) HWY_ATTR { return hn::Add(sum, f(d, v...)); }, arrays...));
 }
 
-// The same, and the terms are stored in `out`, which may be one of the arrays.
-template <class F, class... Arrays>
-HWY_INLINE float SumAndStore16(std::size_t n, float* out, F f, const Arrays*... arrays) {
-  const Tag16 d;
-  Lanes16 sums;
-  for (Vector16& part : sums.part) part = hn::Zero(d);
-  ForEachPart16(n, [&](std::size_t offset, std::size_t part, std::size_t count) HWY_ATTR {
-    const Vector16 term = f(d, LoadPart16(arrays + offset, count)...);
-    StorePart16(term, out + offset, count);
-    sums.part[part] = ChangeFirst16(hn::Add(sums.part[part], term), sums.part[part], count);
-  });
-  return SumTree16(sums);
-}
-
 // The largest element; −∞ for none. A NaN anywhere gives NaN.
 HWY_INLINE float Max16(const float* x, std::size_t n) {
   const Tag16 d;

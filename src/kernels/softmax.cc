@@ -15,67 +15,104 @@ HWY_BEFORE_NAMESPACE();
 namespace regard::HWY_NAMESPACE {
 namespace {
 
-HWY_INLINE auto Times(float factor) {
-  return [factor](auto d, auto v) HWY_ATTR { return hn::Mul(v, hn::Set(d, factor)); };
-}
-
-// exp(x − peak), and −∞ − −∞ does not arise: rows with that peak are dealt with before.
-HWY_INLINE auto ExpBelow(float peak) {
-  return [peak](auto d, auto v) HWY_ATTR { return Exp(d, hn::Sub(v, hn::Set(d, peak))); };
-}
-
 constexpr float kNothing = -std::numeric_limits<float>::infinity();
 
-void SoftmaxRows(Rows x, Tile y) {
+// Σ exp(x − peak); the terms are stored in `terms` if that is not null. Meanwhile the next row is fetched, if not null.
+HWY_INLINE float SumExp(const float* x, std::size_t n, float peak, float* terms, const float* next) {
+  const Tag16 d;
+  Lanes16 sums;
+  for (Vector16& part : sums.part) part = hn::Zero(d);
+  ForEachPart16(n, [&](std::size_t offset, std::size_t part, std::size_t count) HWY_ATTR {
+    if (next != nullptr) hwy::Prefetch(next + offset);
+    const Vector16 term = Exp(d, hn::Sub(LoadPart16(x + offset, count), hn::Set(d, peak)));
+    if (terms != nullptr) StorePart16(term, terms + offset, count);
+    sums.part[part] = ChangeFirst16(hn::Add(sums.part[part], term), sums.part[part], count);
+  });
+  return SumTree16(sums);
+}
+
+// The largest element, for which no order is needed: four vectors at a time. NaN may be overlooked; it comes back with
+// the sum of the exponentials.
+HWY_INLINE float Peak(const float* x, std::size_t n) {
+  const hn::ScalableTag<float> d;
+  const std::size_t lanes = hn::Lanes(d);
+  auto a = hn::Set(d, kNothing), b = a, c = a, e = a;
+  std::size_t i = 0;
+  for (; i + 4 * lanes <= n; i += 4 * lanes) {
+    a = hn::Max(hn::LoadU(d, x + i), a);
+    b = hn::Max(hn::LoadU(d, x + i + lanes), b);
+    c = hn::Max(hn::LoadU(d, x + i + 2 * lanes), c);
+    e = hn::Max(hn::LoadU(d, x + i + 3 * lanes), e);
+  }
+  for (; i + lanes <= n; i += lanes) a = hn::Max(hn::LoadU(d, x + i), a);
+  if (i < n) b = hn::IfThenElse(hn::FirstN(d, n - i), hn::Max(LoadFirst(d, x + i, n - i), b), b);
+  const float peak = hn::GetLane(hn::MaxOfLanes(d, hn::Max(hn::Max(a, b), hn::Max(c, e))));
+  return peak == kNothing ? Max16(x, n) : peak;
+}
+
+HWY_INLINE void Fill(float* y, std::size_t n, float value) {
+  Map([value](auto d) HWY_ATTR { return hn::Set(d, value); }, y, n);
+}
+
+// The peak of the next row is looked for before this row is finished: the processor has something to do while it waits
+// for the sum.
+void SoftmaxRows(Rows x, Tile y, Path path) {
+  constexpr std::size_t kBuffer = 4096;  // where the exponentials wait for their sum if y shall not be in the cache
+  HWY_ALIGN float buffer[kBuffer];
+  if (x.width > kBuffer && path == Path::kStreamed) path = Path::kAhead;
+  float peak = Peak(x.row(0), x.width);
   for (std::size_t i = 0; i < x.count; ++i) {
-    const float* from = x.row(i);
-    float* to = y.row(i);
-    const float peak = Max16(from, x.width);
-    if (peak == kNothing) {
-      Map([](auto d) HWY_ATTR { return hn::Zero(d); }, to, x.width);
-      continue;
+    float* terms = path == Path::kStreamed ? buffer : y.row(i);
+    const float* next = x.row(i + 1);
+    const float sum = SumExp(x.row(i), x.width, peak, terms, path == Path::kCached ? nullptr : next);
+    const bool empty = peak == kNothing;
+    if (i + 1 < x.count) peak = Peak(next, x.width);
+    if (empty) {
+      Fill(y.row(i), x.width, 0.0f);
+    } else {
+      const auto share = [factor = 1.0f / sum](auto d, auto v) HWY_ATTR { return hn::Mul(v, hn::Set(d, factor)); };
+      MapOn(path == Path::kStreamed ? path : Path::kCached, share, y.row(i), x.width, terms);
     }
-    const float sum = SumAndStore16(x.width, to, ExpBelow(peak), from);
-    Map(Times(1.0f / sum), to, x.width, to);
   }
 }
 
-void LogSoftmaxRows(Rows x, Tile y) {
+void LogSoftmaxRows(Rows x, Tile y, Path path) {
   const hn::ScalableTag<float> one;
+  float next_peak = Peak(x.row(0), x.width);
   for (std::size_t i = 0; i < x.count; ++i) {
-    const float* from = x.row(i);
-    float* to = y.row(i);
-    const float peak = Max16(from, x.width);
+    const float peak = next_peak;
+    const float* next = x.row(i + 1);
+    const float sum = SumExp(x.row(i), x.width, peak, nullptr, path == Path::kCached ? nullptr : next);
+    if (i + 1 < x.count) next_peak = Peak(next, x.width);
     if (peak == kNothing) {
-      Map([](auto d) HWY_ATTR { return hn::Set(d, kNothing); }, to, x.width);
-      continue;
+      Fill(y.row(i), x.width, kNothing);
+    } else {
+      const float logarithm = hn::GetLane(Log(one, hn::Set(one, sum)));
+      const auto minus = [peak, logarithm](auto d, auto v)
+                             HWY_ATTR { return hn::Sub(hn::Sub(v, hn::Set(d, peak)), hn::Set(d, logarithm)); };
+      MapOn(path == Path::kStreamed ? path : Path::kCached, minus, y.row(i), x.width, x.row(i));
     }
-    const float sum = SumOf16(x.width, ExpBelow(peak), from);
-    const float logarithm = hn::GetLane(Log(one, hn::Set(one, sum)));
-    const auto minus = [peak, logarithm](auto d, auto v)
-                           HWY_ATTR { return hn::Sub(hn::Sub(v, hn::Set(d, peak)), hn::Set(d, logarithm)); };
-    Map(minus, to, x.width, from);
   }
 }
 
-void SoftmaxBackwardRows(Rows y, Rows dy, Tile dx, bool add) {
+void SoftmaxBackwardRows(Rows y, Rows dy, Tile dx, bool add, Path path) {
   for (std::size_t i = 0; i < y.count; ++i) {
     const float dot = Dot16(y.row(i), dy.row(i), y.width);
     const auto gradient = [dot](auto d, auto v, auto g) HWY_ATTR { return hn::Mul(v, hn::Sub(g, hn::Set(d, dot))); };
-    MapGradient(gradient, y.row(i), dy.row(i), dx.row(i), y.width, add);
+    MapGradient(path, gradient, y.row(i), dy.row(i), dx.row(i), y.width, add);
   }
 }
 
-void LogSoftmaxBackwardRows(Rows y, Rows dy, Tile dx, bool add) {
+void LogSoftmaxBackwardRows(Rows y, Rows dy, Tile dx, bool add, Path path) {
   for (std::size_t i = 0; i < y.count; ++i) {
     if (Max16(y.row(i), y.width) == kNothing) {
-      if (!add) Map([](auto d) HWY_ATTR { return hn::Zero(d); }, dx.row(i), y.width);
+      if (!add) Fill(dx.row(i), y.width, 0.0f);
       continue;
     }
     const float sum = Sum16(dy.row(i), y.width);
     const auto gradient = [sum](auto d, auto v, auto g)
                               HWY_ATTR { return hn::NegMulAdd(Exp(d, v), hn::Set(d, sum), g); };
-    MapGradient(gradient, y.row(i), dy.row(i), dx.row(i), y.width, add);
+    MapGradient(path, gradient, y.row(i), dy.row(i), dx.row(i), y.width, add);
   }
 }
 
@@ -95,28 +132,36 @@ HWY_EXPORT(LogSoftmaxBackwardRows);
 }  // namespace
 
 void softmax(Rows x, Tile y) {
+  const Path path = path_for(x.count * x.width, x.data == y.data);
   in_row_chunks(x.count, x.width, [&](std::size_t begin, std::size_t count) {
-    HWY_DYNAMIC_DISPATCH(SoftmaxRows)(some_rows(x, begin, count), some_rows(y, begin, count));
+    HWY_DYNAMIC_DISPATCH(SoftmaxRows)(some_rows(x, begin, count), some_rows(y, begin, count), path);
+    finish_stores(path);
   });
 }
 
 void log_softmax(Rows x, Tile y) {
+  const Path path = path_for(x.count * x.width, x.data == y.data);
   in_row_chunks(x.count, x.width, [&](std::size_t begin, std::size_t count) {
-    HWY_DYNAMIC_DISPATCH(LogSoftmaxRows)(some_rows(x, begin, count), some_rows(y, begin, count));
+    HWY_DYNAMIC_DISPATCH(LogSoftmaxRows)(some_rows(x, begin, count), some_rows(y, begin, count), path);
+    finish_stores(path);
   });
 }
 
 void softmax_backward(Rows y, Rows dy, Tile dx, bool add) {
+  const Path path = path_for(y.count * y.width, add || dx.data == y.data || dx.data == dy.data);
   in_row_chunks(y.count, y.width, [&](std::size_t begin, std::size_t count) {
     HWY_DYNAMIC_DISPATCH(SoftmaxBackwardRows)
-    (some_rows(y, begin, count), some_rows(dy, begin, count), some_rows(dx, begin, count), add);
+    (some_rows(y, begin, count), some_rows(dy, begin, count), some_rows(dx, begin, count), add, path);
+    finish_stores(path);
   });
 }
 
 void log_softmax_backward(Rows y, Rows dy, Tile dx, bool add) {
+  const Path path = path_for(y.count * y.width, add || dx.data == y.data || dx.data == dy.data);
   in_row_chunks(y.count, y.width, [&](std::size_t begin, std::size_t count) {
     HWY_DYNAMIC_DISPATCH(LogSoftmaxBackwardRows)
-    (some_rows(y, begin, count), some_rows(dy, begin, count), some_rows(dx, begin, count), add);
+    (some_rows(y, begin, count), some_rows(dy, begin, count), some_rows(dx, begin, count), add, path);
+    finish_stores(path);
   });
 }
 

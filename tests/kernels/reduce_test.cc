@@ -24,11 +24,6 @@ float CallSumOf(const float* x, const float* y, std::size_t n) {
   return SumOf16(
       n, [](auto d, auto v, auto w) HWY_ATTR { return hn::Add(hn::Mul(v, w), hn::Set(d, 1.0f)); }, x, y);
 }
-float CallSumAndStore(const float* x, float* out, std::size_t n) {
-  return SumAndStore16(
-      n, out, [](auto, auto v) HWY_ATTR { return hn::Add(v, v); }, x);
-}
-
 }  // namespace
 }  // namespace regard::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
@@ -42,7 +37,6 @@ HWY_EXPORT(CallSquares);
 HWY_EXPORT(CallMax);
 HWY_EXPORT(CallDot);
 HWY_EXPORT(CallSumOf);
-HWY_EXPORT(CallSumAndStore);
 
 constexpr float kInfinity = std::numeric_limits<float>::infinity();
 constexpr float kNan = std::numeric_limits<float>::quiet_NaN();
@@ -76,10 +70,6 @@ TEST(Reduce, SumsAreThoseOfTheModelBitForBit) {
                 model(n, [&](float sum, std::size_t i) { return add_product(a[i], b[i], sum); }));
       EXPECT_EQ(HWY_DYNAMIC_DISPATCH(CallSumOf)(a, b, n),
                 model(n, [&](float sum, std::size_t i) { return sum + (a[i] * b[i] + 1.0f); }));
-      Guarded out(n);
-      EXPECT_EQ(HWY_DYNAMIC_DISPATCH(CallSumAndStore)(a, out.data(), n),
-                model(n, [&](float sum, std::size_t i) { return sum + (a[i] + a[i]); }));
-      for (std::size_t i = 0; i < n; ++i) EXPECT_EQ(out[i], a[i] + a[i]);
     }
   }
 }

@@ -6,6 +6,7 @@
 #include <set>
 
 #include "regard/error.h"
+#include "support/sanitized.h"
 #include "tasks/letters_run.h"
 #include "train/fingerprint.h"
 
@@ -74,6 +75,7 @@ TEST(Letters, TextAndWordsAreEachOthersOpposite) {
 
 // What `regard demo` does, on its own settings: it learns the task, and looks where it should.
 TEST(LettersRun, TheDemoLearnsTheTask) {
+  if (REGARD_SANITIZED) GTEST_SKIP() << "slow with a sanitizer";
   LettersRun run({});
   run.train({});
   const LettersScore score = run.test(200, {});

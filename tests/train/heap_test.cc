@@ -10,19 +10,9 @@
 
 #include "base/pool.h"
 #include "models/seq2seq.h"
+#include "support/sanitized.h"
 #include "tasks/letters.h"
 #include "train/trainer.h"
-
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-#define REGARD_SANITIZED 1
-#elif defined(__has_feature)
-#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
-#define REGARD_SANITIZED 1
-#endif
-#endif
-#ifndef REGARD_SANITIZED
-#define REGARD_SANITIZED 0
-#endif
 
 namespace {
 std::atomic<bool> counting{false};
