@@ -75,7 +75,9 @@ TEST_P(Edges, ALossInChunksIsTheLossOfAllRows) {
       }
       worst = std::max(worst, std::abs(have.data<double>()[i] - want.data<double>()[i]) / (2e-6 * (1 + terms)));
     }
-    EXPECT_LE(worst, 1) << "input " << input;
+    // The gradient of x is a chain of 16411 products. Each step rounds the sum so far, by 2⁻²⁴/√3 of it on average: in
+    // all √K·3.4e-8, which reaches the usual bound at K = 3400 and passes it here.
+    EXPECT_LE(worst, input == 0 ? std::sqrt(kWords / 3400.0) : 1) << "input " << input;
   }
 }
 
