@@ -234,7 +234,8 @@ Row row<Op::linear_cross_entropy>() {
       loss({3, 5, 1}),
   };
   made.cases.back().flat = true;  // one word: its probability is 1
-  made.large = {loss({131, 65, 1031, true, true}), loss({131, 65, 1031, true, false, true})};
+  made.large = {loss({131, 65, 1031, true, true}), loss({131, 65, 1031, true, false, true}),
+                loss({70, 3, 16411, true, true})};  // rows in several chunks
   made.bad = {
       {"a target past the end",
        [](Tape& t) {

@@ -158,6 +158,8 @@ Row adding_up_row(Op op, const char* words, Var (*over)(Var, int)) {
   add({17, 33}, 0);
   add({17, 33}, 1);
   add({2, 65, 63}, 1);
+  add({3, 1027}, 0);
+  add({67, 3}, 0);
   add({5}, 0);
   add({0, 3}, 1);
   add({3, 0}, 0);

@@ -271,22 +271,6 @@ TEST_P(Masks, RowsOfWeightZeroDoNotReachTheLoss) {
   }
 }
 
-TEST_P(Masks, LogProbabilitiesAreThoseOfTheLoss) {
-  constexpr std::int64_t kRows = 3, kWidth = 5, kWords = 37;
-  Tape tape;
-  const Var x = tape.constant(drawn({kRows, kWidth}, 1)), weight = tape.constant(drawn({kWidth, kWords}, 2));
-  const Tensor targets = Tensor::of<std::int32_t>({kRows}, {3, 0, 36});
-  const CrossEntropy got = linear_cross_entropy(x, weight, Var(), targets);
-  const Tensor rows = log_softmax(matmul(x, weight)).value();
-  double sum = 0;
-  for (std::int64_t i = 0; i < kRows; ++i) {
-    const float expected = rows.data<float>()[i * kWords + targets.data<std::int32_t>()[i]];
-    EXPECT_NEAR(got.log_probabilities.data<float>()[i], expected, 2e-6);
-    sum -= static_cast<double>(got.log_probabilities.data<float>()[i]);
-  }
-  EXPECT_NEAR(got.loss.value().item(), sum, 1e-5);
-}
-
 struct Rowwise {
   Tensor y, dx;
 };
