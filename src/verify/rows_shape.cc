@@ -17,7 +17,7 @@ struct Around {
   }
 };
 
-Case looking_up(const Shape& table, const Shape& shape, std::vector<std::int32_t> ids) {
+Case looking_up(const Shape& table, const Shape& shape, const std::vector<std::int32_t>& ids) {
   Case made;
   made.name = text("embedding ", table, " by ids ", shape);
   made.inputs = {{.name = "table", .shape = table}};
