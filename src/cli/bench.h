@@ -31,6 +31,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/aligned.h"
 #include "base/random.h"
 
 namespace regard::cli {
@@ -78,8 +79,8 @@ struct AddBench {
 };
 
 // `count` numbers evenly spread over [−1, 1), the same on every machine.
-inline std::shared_ptr<std::vector<float>> random_numbers(std::size_t count, std::uint64_t seed) {
-  auto values = std::make_shared<std::vector<float>>(count);
+inline std::shared_ptr<Floats> random_numbers(std::size_t count, std::uint64_t seed) {
+  auto values = std::make_shared<Floats>(count);
   const RandomKey key(seed);
   for (std::size_t i = 0; i < count; ++i) (*values)[i] = 2 * uniform(key, i) - 1;
   return values;

@@ -65,7 +65,7 @@ Case fma() {
           .operation = "fma",
           .flops = 2.0 * 12 * 16 * kSteps * static_cast<double>(items),
           .prepare = [items] {
-            auto out = std::make_shared<std::vector<float>>(items * 16);
+            auto out = std::make_shared<Floats>(items * 16);
             return Job{.run =
                            [=] {
                              parallel(items, [&](std::size_t item) {
@@ -89,7 +89,7 @@ Case copy(std::int64_t rows, std::int64_t width) {
           .bytes = 8.0 * static_cast<double>(count),
           .prepare = [count] {
             auto from = random_numbers(count, 1);
-            auto to = std::make_shared<std::vector<float>>(count);
+            auto to = std::make_shared<Floats>(count);
             const std::size_t block = std::clamp<std::size_t>(count / 16, 16, 65536);
             return Job{.run =
                            [=] {
