@@ -73,7 +73,7 @@ void choose_blocks(Product& p, std::size_t workers) {
     p.read_b = ReadB::kTurn;  // 1×512×2048: 60 µs, packed 78; 5×512×2048: 91 and 98
   } else if (plain && p.b.column_stride == 1 && depth <= kThinDepth && columns % kPanelWidth == 0 && rows > kRowUnit) {
     p.read_b = ReadB::kThin;  // 512×512×5: 212, in blocks 105; 512×2048×16: 329 and 269
-    cached_b = 6 * 1024;  // B within the first cache
+    cached_b = 6 * 1024;      // B within the first cache
   } else if (p.b.column_stride == 1) {
     if (rows <= kRowUnit) {
       p.read_b = ReadB::kFar;
@@ -185,9 +185,12 @@ void multiply(std::size_t count, Product product, std::size_t a_step, std::size_
   const std::size_t a_floats = gemm_detail::packed_a_size(product, std::min(rows, grid.row_tile));
   const std::size_t b_floats = gemm_detail::packed_b_size(product, std::min(columns, grid.column_tile));
   const std::size_t tiles = grid.row_tiles * grid.column_tiles;
-  const auto run = [&](std::size_t item) {
-    static thread_local Scratch scratch;
-    float* const packed_a = scratch.reserve(a_floats + b_floats);
+  // All memory is the caller's: a worker that meets its first large product late takes nothing from the heap for it.
+  static thread_local Scratch scratch;
+  const std::size_t floats = round_up(a_floats + b_floats, kAliased) + kPanelWidth;
+  float* const memory = scratch.reserve(floats * workers);
+  const auto run = [&](std::size_t item, int worker) {
+    float* const packed_a = memory + static_cast<std::size_t>(worker) * floats;
     float* const packed_b = packed_a + a_floats;
     const std::size_t index = item / tiles, tile = item % tiles;
     Product mine = product;
@@ -212,7 +215,7 @@ void multiply(std::size_t count, Product product, std::size_t a_step, std::size_
   };
   if (workers == 1) {
     const FloatMode mode;
-    for (std::size_t item = 0; item < count * tiles; ++item) run(item);
+    for (std::size_t item = 0; item < count * tiles; ++item) run(item, 0);
   } else {
     parallel(count * tiles, run);
   }
