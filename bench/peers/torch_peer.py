@@ -67,6 +67,23 @@ def ways_dropout(case, x):
     yield "compile", functools.partial(compiled(lambda a: F.dropout(a, 0.1, True)), x)
 
 
+def ways_cross_entropy(case, x, w, t):
+    x, w, b = x.requires_grad_(), w.requires_grad_(), torch.zeros(case["words"], requires_grad=True)
+    t = t.long()
+
+    def loss(x, w, b):
+        return F.cross_entropy(F.linear(x, w, b), t, reduction="sum")
+
+    def step(function):
+        x.grad = w.grad = b.grad = None
+        with torch.enable_grad():
+            function(x, w, b).backward()
+        return torch.cat([x.grad.reshape(-1), w.grad.reshape(-1)]) if wants_output() else None
+
+    yield "eager", lambda: step(loss)
+    yield "compile", functools.partial(step, compiled(loss))
+
+
 # Operation -> its ways, and the inputs by name with their shapes as names of parameters.
 OPERATIONS = {
     "matmul": (ways_matmul, {"x": ("rows", "depth"), "w": ("depth", "columns")}),
@@ -77,9 +94,29 @@ OPERATIONS = {
     "softmax": (ways_softmax, {"x": ("rows", "width")}),
     "layer_norm": (ways_layer_norm, {"x": ("rows", "width"), "w": ("width",), "b": ("width",)}),
     "dropout": (ways_dropout, {"x": ("rows", "width")}),
+    "cross_entropy": (ways_cross_entropy, {"x": ("rows", "width"), "w": ("words", "width"), "t": ("rows",)}),
 }
 
 EAGER_ONLY = False
+OUTPUT = False
+
+
+def wants_output():
+    """Whether a step shall put its gradients together: not while it is timed."""
+    return OUTPUT
+
+
+def status(name):
+    with open("/proc/self/status") as file:
+        return next(int(line.split()[1]) * 1024 for line in file if line.startswith(name))
+
+
+def extra_memory(run):
+    with open("/proc/self/clear_refs", "w") as file:
+        file.write("5")  # the peak starts anew
+    before = status("VmRSS")
+    run()
+    return status("VmHWM") - before
 
 
 def compiled(function, freezing=False):
@@ -140,7 +177,7 @@ def usable(ways):
 
 
 def main():
-    global EAGER_ONLY
+    global EAGER_ONLY, OUTPUT
     parser = argparse.ArgumentParser()
     parser.add_argument("--threads", type=int, default=2)
     parser.add_argument("--eager", action="store_true", help="leave torch.compile out")
@@ -166,7 +203,11 @@ def main():
                 elif command == "run":
                     print(*timed(run, int(words[1]), int(words[2])), file=protocol)
                 elif command == "output":
+                    OUTPUT = True
                     run().detach().contiguous().numpy().astype("<f4").tofile(words[1])
+                    OUTPUT = False
+                elif command == "memory":
+                    print(extra_memory(run), file=protocol)
                 else:
                     raise ValueError("cannot make sense of " + line)
                 print("ok", file=protocol)

@@ -731,8 +731,11 @@ inline void MultiplyTile(const Product& p, const TileRange& range, float* packed
                             p.b.column_stride};
           PackPanels(part, to, arguments.b_panel);
           b = to;
-          if (p.b.column_stride == 1)  // contiguous columns the processor fetches by itself
+          if (p.b.column_stride == 1) {
             soon[0] = {part.data + columns, kPanelWidth, p.b.row_stride, next_panels};
+          } else if (p.b.column_stride == depth) {  // whole columns, one behind the other
+            soon[0] = {part.data + columns * depth, kPanelWidth * depth, kPanelWidth, next_panels};
+          }
           break;
         }
         case ReadB::kTurn:  // not here
