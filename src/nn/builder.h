@@ -14,14 +14,9 @@
 
 #include "autograd/parameter.h"
 #include "base/random.h"
+#include "nn/initial.h"
 
 namespace regard {
-
-// Uniform in [−limit, limit).
-Tensor uniform(const Shape& shape, double limit, RandomKey key);
-// Uniform with limit √(6/(rows + columns)), so that values and gradients keep their size.   Glorot and Bengio 2010
-// `parts`: the columns are that many matrices side by side (the gates of a GRU), each of them counted by itself.
-Tensor xavier(const Shape& shape, RandomKey key, std::int64_t parts = 1);
 
 class Builder {
  public:
@@ -32,8 +27,14 @@ class Builder {
   Builder in_group(std::string_view group) const;  // of the optimiser
 
   Parameter& xavier(std::string_view name, const Shape& shape, std::int64_t parts = 1) const;
+  Parameter& kaiming(std::string_view name, const Shape& shape) const;
+  Parameter& orthogonal(std::string_view name, const Shape& shape, double gain = 1, std::int64_t parts = 1) const;
   Parameter& uniform(std::string_view name, const Shape& shape, double limit) const;
+  Parameter& normal(std::string_view name, const Shape& shape, double deviation) const;
+  Parameter& constant(std::string_view name, const Shape& shape, float value) const;
   Parameter& zeros(std::string_view name, const Shape& shape) const;
+
+  RandomKey key(std::string_view name) const;  // for a layer that draws numbers of its own
 
  private:
   std::string full(std::string_view name) const;

@@ -3,8 +3,12 @@
 //     Adam adam(parameters, {.groups = {{"embedding", {.rate_factor = 0.1}}}});
 //     adam.step(gradients, 1e-3);
 //
+// Decay is apart from the gradient (Loshchilov and Hutter 2019), so Adam with a decay is what others call AdamW:
+//
+//     Adam adam(parameters, {.groups = {{"", {.decay = 0.01}}}});
+//
 // A parameter belongs to the group it names; "" is the default one. Frozen parameters are left as they are, down to the
-// last bit, and their moments with them. The learning rate is handed in at every step: schedules live with the caller.
+// last bit, and their moments with them. The learning rate is handed in at every step: see schedule.h.
 #pragma once
 
 #include <cstdint>
@@ -65,6 +69,28 @@ class Sgd final : public Optimizer {
 
   SgdSettings settings_;
   std::vector<Tensor> moments_;  // by Parameter::index; not defined until the first change
+};
+
+// Steps as large as earlier changes were, divided by as large as gradients are: the rate is a factor near 1.  Zeiler
+// 2012
+struct AdadeltaSettings {
+  double decay = 0.9;  // of both averages of squares
+  double epsilon = 1e-6;
+  Groups groups = {};
+};
+
+class Adadelta final : public Optimizer {
+ public:
+  explicit Adadelta(Parameters& parameters, const AdadeltaSettings& settings = {});
+
+ private:
+  void change(const Parameter& parameter, const Tensor& gradient, const Change& change) override;
+
+  struct Squares {
+    Tensor gradients, changes;  // averages of squares; not defined until the first change
+  };
+  AdadeltaSettings settings_;
+  std::vector<Squares> squares_;  // by Parameter::index
 };
 
 struct AdamSettings {
