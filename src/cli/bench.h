@@ -31,7 +31,7 @@
 #include <utility>
 #include <vector>
 
-#include "base/random.h"
+#include "regard/random.h"
 
 namespace regard::cli {
 

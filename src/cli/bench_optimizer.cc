@@ -5,7 +5,7 @@
 
 #include "cli/bench.h"
 #include "kernels/optimizer.h"
-#include "train/optimizer.h"
+#include "regard/train/optimizer.h"
 
 namespace regard::cli {
 namespace {

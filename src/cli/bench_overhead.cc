@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <cmath>
 
-#include "autograd/ops.h"
 #include "cli/bench.h"
+#include "regard/autograd/ops.h"
 
 namespace regard::cli {
 namespace {

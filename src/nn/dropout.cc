@@ -1,4 +1,6 @@
-#include "nn/dropout.h"
+#include "regard/nn/dropout.h"
+
+#include "base/check.h"
 
 namespace regard {
 

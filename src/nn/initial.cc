@@ -1,9 +1,10 @@
-#include "nn/initial.h"
+#include "regard/nn/initial.h"
 
 #include <algorithm>
 #include <cmath>
 #include <vector>
 
+#include "base/check.h"
 #include "kernels/chunks.h"
 
 namespace regard {

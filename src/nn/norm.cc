@@ -1,4 +1,4 @@
-#include "nn/norm.h"
+#include "regard/nn/norm.h"
 
 namespace regard {
 

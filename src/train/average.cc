@@ -1,7 +1,8 @@
-#include "train/average.h"
+#include "regard/train/average.h"
 
 #include <utility>
 
+#include "base/check.h"
 #include "base/float_mode.h"
 #include "kernels/optimizer.h"
 

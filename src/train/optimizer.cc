@@ -1,8 +1,9 @@
-#include "train/optimizer.h"
+#include "regard/train/optimizer.h"
 
 #include <cmath>
 #include <set>
 
+#include "base/check.h"
 #include "base/float_mode.h"
 #include "kernels/optimizer.h"
 

@@ -9,8 +9,8 @@
 #include <vector>
 
 #include "base/pool.h"
-#include "base/random.h"
 #include "kernels/target.h"
+#include "regard/random.h"
 
 namespace regard {
 namespace {

@@ -1,4 +1,4 @@
-#include "nn/initial.h"
+#include "regard/nn/initial.h"
 
 #include <gtest/gtest.h>
 

@@ -5,9 +5,9 @@
 #include <cstring>
 #include <vector>
 
-#include "nn/dropout.h"
-#include "nn/norm.h"
 #include "regard/error.h"
+#include "regard/nn/dropout.h"
+#include "regard/nn/norm.h"
 
 namespace regard {
 namespace {

@@ -1,8 +1,8 @@
-#include "train/average.h"
+#include "regard/train/average.h"
 
 #include <gtest/gtest.h>
 
-#include "autograd/ops.h"
+#include "regard/autograd/ops.h"
 #include "regard/error.h"
 
 namespace regard {

@@ -1,4 +1,4 @@
-#include "train/optimizer.h"
+#include "regard/train/optimizer.h"
 
 #include <gtest/gtest.h>
 

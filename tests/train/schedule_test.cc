@@ -1,4 +1,4 @@
-#include "train/schedule.h"
+#include "regard/train/schedule.h"
 
 #include <gtest/gtest.h>
 

@@ -7,13 +7,13 @@
 #include <memory>
 #include <sstream>
 
-#include "attention/attend.h"
-#include "autograd/ops.h"
 #include "base/check.h"
 #include "kernels/target.h"
-#include "train/average.h"
-#include "train/optimizer.h"
-#include "train/schedule.h"
+#include "regard/attention/attend.h"
+#include "regard/autograd/ops.h"
+#include "regard/train/average.h"
+#include "regard/train/optimizer.h"
+#include "regard/train/schedule.h"
 
 namespace regard {
 namespace {

@@ -8,14 +8,15 @@
 #include <cstdint>
 #include <span>
 
-#include "autograd/ops.h"
+#include "regard/autograd/ops.h"
+#include "regard/export.h"
 
 namespace regard {
 
 // Memory for `count` values on the tape that makes them, instead of on the heap.
-std::span<Var> make_vars(Tape& tape, std::int64_t count);
+REGARD_API std::span<Var> make_vars(Tape& tape, std::int64_t count);
 
 // Values of equal shape one after another along a new first dimension: n of [...] -> [n, ...].
-Var stack(std::span<const Var> parts);
+REGARD_API Var stack(std::span<const Var> parts);
 
 }  // namespace regard

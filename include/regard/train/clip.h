@@ -2,7 +2,8 @@
 // direction of the step stays as it is.
 #pragma once
 
-#include "autograd/parameter.h"
+#include "regard/autograd/parameter.h"
+#include "regard/export.h"
 
 namespace regard {
 
@@ -12,12 +13,12 @@ struct GradientNorm {
 };
 
 // Over the parameters that are not frozen, in their order; within one, in blocks of fixed size. Settles the gradients.
-GradientNorm global_norm(const Parameters& parameters, Gradients& gradients);
+REGARD_API GradientNorm global_norm(const Parameters& parameters, Gradients& gradients);
 
 // What to multiply gradients of this norm with so that it becomes `limit` at most; 0: no limit.
-double clip_scale(double norm, double limit);
+REGARD_API double clip_scale(double norm, double limit);
 
 // Scales the gradients in place if their norm is above the limit; returns the norm they had.
-double clip_global_norm(const Parameters& parameters, Gradients& gradients, double limit);
+REGARD_API double clip_global_norm(const Parameters& parameters, Gradients& gradients, double limit);
 
 }  // namespace regard

@@ -3,13 +3,14 @@
 
 #include <cstdint>
 
-#include "autograd/ops.h"
-#include "nn/builder.h"
+#include "regard/autograd/ops.h"
+#include "regard/export.h"
+#include "regard/nn/builder.h"
 
 namespace regard {
 
 // y = (x − mean)/√(variance + ε)·weight + bias.      Ba et al. 2016
-class LayerNorm {
+class REGARD_API LayerNorm {
  public:
   LayerNorm(const Builder& builder, std::int64_t width, float epsilon = 1e-5f);
   Var operator()(Var x) const;  // [..., width] -> [..., width]
@@ -20,7 +21,7 @@ class LayerNorm {
 };
 
 // y = x/√(mean of squares + ε)·weight.      Zhang and Sennrich 2019
-class RmsNorm {
+class REGARD_API RmsNorm {
  public:
   RmsNorm(const Builder& builder, std::int64_t width, float epsilon = 1e-5f);
   Var operator()(Var x) const;  // [..., width] -> [..., width]

@@ -11,18 +11,20 @@
 #include <functional>
 #include <limits>
 
+#include "regard/export.h"
+
 namespace regard {
 
 using Schedule = std::function<double(std::int64_t steps_done)>;
 
-Schedule constant_rate(double rate);
+REGARD_API Schedule constant_rate(double rate);
 
 // rate · √(warm_up/step) after warming up.      Vaswani et al. 2017
 struct InverseSquareRoot {
   double rate = 1e-3;        // the highest
   std::int64_t warm_up = 1;  // steps
 };
-Schedule inverse_square_root(const InverseSquareRoot& settings);
+REGARD_API Schedule inverse_square_root(const InverseSquareRoot& settings);
 
 // Half a wave of the cosine, from the highest rate after warming up to the lowest.      Loshchilov and Hutter 2017
 struct Cosine {
@@ -31,7 +33,7 @@ struct Cosine {
   std::int64_t steps = 0;  // in all, with warm-up
   std::int64_t warm_up = 0;
 };
-Schedule cosine(const Cosine& settings);
+REGARD_API Schedule cosine(const Cosine& settings);
 
 // The rate falls when the loss no longer does. The one that has to remember: its state is in plain sight, so that it
 // can be kept beside a checkpoint.
@@ -48,7 +50,7 @@ struct PlateauSettings {
   double lowest = 0;
 };
 
-class Plateau {
+class REGARD_API Plateau {
  public:
   struct State {
     double rate = 0;

@@ -5,11 +5,14 @@
 #include <initializer_list>
 #include <string>
 
+#include "regard/error.h"  // what all of them throw
+#include "regard/export.h"
+
 namespace regard {
 
 inline constexpr int kMaxRank = 6;
 
-class Shape {
+class REGARD_API Shape {
  public:
   Shape() = default;  // a single number
   Shape(std::initializer_list<std::int64_t> sizes);
@@ -35,10 +38,10 @@ class Shape {
   std::int64_t sizes_[kMaxRank] = {};
 };
 
-std::string to_text(const Shape& shape);  // "[2, 17, 64]"
+REGARD_API std::string to_text(const Shape& shape);  // "[2, 17, 64]"
 
 // The shape both are spread to: sizes are matched from the right, 1 fits anything. `what` names the caller in the
 // error.
-Shape broadcast(const Shape& a, const Shape& b, const char* what);
+REGARD_API Shape broadcast(const Shape& a, const Shape& b, const char* what);
 
 }  // namespace regard

@@ -3,12 +3,13 @@
 
 #include <cstdint>
 
-#include "autograd/ops.h"
-#include "nn/builder.h"
+#include "regard/autograd/ops.h"
+#include "regard/export.h"
+#include "regard/nn/builder.h"
 
 namespace regard {
 
-class Linear {
+class REGARD_API Linear {
  public:
   Linear(const Builder& builder, std::int64_t inputs, std::int64_t outputs, bool bias = true);
 

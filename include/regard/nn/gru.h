@@ -12,8 +12,9 @@
 #include <cstdint>
 #include <span>
 
-#include "autograd/ops.h"
-#include "nn/builder.h"
+#include "regard/autograd/ops.h"
+#include "regard/export.h"
+#include "regard/nn/builder.h"
 
 namespace regard {
 
@@ -24,7 +25,7 @@ struct Recurrence {
   Var last;    // [batch, width]: after the last element read
 };
 
-class Gru {
+class REGARD_API Gru {
  public:
   Gru(const Builder& builder, std::int64_t inputs, std::int64_t width);
 

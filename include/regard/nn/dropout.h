@@ -8,8 +8,9 @@
 #include <cstdint>
 #include <span>
 
-#include "autograd/ops.h"
-#include "nn/builder.h"
+#include "regard/autograd/ops.h"
+#include "regard/export.h"
+#include "regard/nn/builder.h"
 
 namespace regard {
 
@@ -20,7 +21,7 @@ struct Drawing {
   std::span<const std::uint64_t> ids = {};  // of the examples, one an item of dimension 0; none: their numbers
 };
 
-class Dropout {
+class REGARD_API Dropout {
  public:
   Dropout(const Builder& builder, float p);
   Var operator()(Var x, const Drawing& drawing) const;  // x [items, …]

@@ -12,13 +12,14 @@
 #include <string>
 #include <string_view>
 
-#include "autograd/parameter.h"
-#include "base/random.h"
-#include "nn/initial.h"
+#include "regard/autograd/parameter.h"
+#include "regard/export.h"
+#include "regard/nn/initial.h"
+#include "regard/random.h"
 
 namespace regard {
 
-class Builder {
+class REGARD_API Builder {
  public:
   Builder(Parameters& parameters, RandomKey key, DType type = DType::kF32)
       : parameters_(&parameters), key_(key), type_(type) {}

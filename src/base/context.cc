@@ -1,8 +1,10 @@
-#include "base/context_scope.h"
+#include "regard/context.h"
 
 #include <utility>
 
+#include "base/budget.h"
 #include "base/check.h"
+#include "base/pool.h"
 
 namespace regard {
 namespace {
@@ -21,10 +23,16 @@ void Budget::take(std::size_t bytes, const char* what) {
 
 const std::shared_ptr<Budget>& current_budget() { return budget; }
 
-ContextScope::ContextScope(const Context& context) : threads_(context.threads), before_(budget) {
+struct ContextScope::Before {
+  ThreadLimit threads;
+  std::shared_ptr<Budget> budget;
+};
+
+ContextScope::ContextScope(const Context& context)
+    : before_(new Before{.threads = ThreadLimit(context.threads), .budget = budget}) {
   if (context.memory_limit > 0) budget = std::make_shared<Budget>(context.memory_limit);
 }
-ContextScope::~ContextScope() { budget = std::move(before_); }
+ContextScope::~ContextScope() { budget = std::move(before_->budget); }
 
 void stop_if_asked(const Context& context) {
   if (context.cancel.stop_requested()) fail(ErrorKind::kCancelled, "stopped");

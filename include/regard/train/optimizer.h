@@ -16,7 +16,8 @@
 #include <string>
 #include <vector>
 
-#include "autograd/parameter.h"
+#include "regard/autograd/parameter.h"
+#include "regard/export.h"
 
 namespace regard {
 
@@ -26,7 +27,7 @@ struct Group {
 };
 using Groups = std::map<std::string, Group>;
 
-class Optimizer {
+class REGARD_API Optimizer {
  public:
   virtual ~Optimizer() = default;
   Optimizer(const Optimizer&) = delete;
@@ -60,7 +61,7 @@ struct SgdSettings {
   Groups groups = {};
 };
 
-class Sgd final : public Optimizer {
+class REGARD_API Sgd final : public Optimizer {
  public:
   explicit Sgd(Parameters& parameters, const SgdSettings& settings = {});
 
@@ -79,7 +80,7 @@ struct AdadeltaSettings {
   Groups groups = {};
 };
 
-class Adadelta final : public Optimizer {
+class REGARD_API Adadelta final : public Optimizer {
  public:
   explicit Adadelta(Parameters& parameters, const AdadeltaSettings& settings = {});
 
@@ -100,7 +101,7 @@ struct AdamSettings {
   Groups groups = {};
 };
 
-class Adam final : public Optimizer {
+class REGARD_API Adam final : public Optimizer {
  public:
   explicit Adam(Parameters& parameters, const AdamSettings& settings = {});
 

@@ -14,11 +14,12 @@
 #include <cstdint>
 #include <vector>
 
-#include "autograd/parameter.h"
+#include "regard/autograd/parameter.h"
+#include "regard/export.h"
 
 namespace regard {
 
-class Average {
+class REGARD_API Average {
  public:
   Average(Parameters& parameters, double decay);
   Average(const Average&) = delete;
@@ -41,7 +42,7 @@ class Average {
 };
 
 // Within its life, weights and averages have changed places.
-class AverageInUse {
+class REGARD_API AverageInUse {
  public:
   explicit AverageInUse(Average& average);
   ~AverageInUse();

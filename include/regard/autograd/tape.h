@@ -19,18 +19,19 @@
 #include <utility>
 #include <vector>
 
-#include "autograd/op.h"
-#include "autograd/parameter.h"
-#include "base/float_mode.h"
-#include "kernels/gemm.h"
-#include "tensor/tensor.h"
+#include "regard/autograd/op.h"
+#include "regard/autograd/parameter.h"
+#include "regard/export.h"
+#include "regard/tensor/tensor.h"
 
 namespace regard {
 
+class Arena;
 class Tape;
+struct PackedMatrix;
 
 // A value on a tape.
-class Var {
+class REGARD_API Var {
  public:
   Var() = default;
   const Tensor& value() const;
@@ -40,13 +41,15 @@ class Var {
   bool needs_gradient() const;
   bool is_parameter() const;
   Tape& tape() const {
-    check(tape_ != nullptr, "a Var that stands for nothing was read");
+    if (tape_ == nullptr) [[unlikely]]
+      undefined();
     return *tape_;
   }
   bool defined() const { return tape_ != nullptr; }
 
  private:
   friend class Tape;
+  [[noreturn]] static void undefined();
   Var(Tape* tape, std::uint32_t index, std::uint32_t step) : tape_(tape), index_(index), step_(step) {}
   Tape* tape_ = nullptr;
   std::uint32_t index_ = 0;
@@ -60,11 +63,11 @@ struct Target {
   explicit operator bool() const { return gradient.defined(); }
 };
 
-class Tape {
+class REGARD_API Tape {
  public:
-  Tape() = default;                                                // forward only: nothing is recorded
-  explicit Tape(Gradients& gradients) : gradients_(&gradients) {}  // parameters get gradients
-  ~Tape() { reset(); }
+  Tape();                               // forward only: nothing is recorded
+  explicit Tape(Gradients& gradients);  // parameters get gradients
+  ~Tape();
   Tape(const Tape&) = delete;
   Tape& operator=(const Tape&) = delete;
 
@@ -72,10 +75,19 @@ class Tape {
   Var variable(Tensor value);           // a gradient that can be read with gradient() until reset
   Var use(const Parameter& parameter);  // its gradient is added to the Gradients of this tape
 
-  Tensor make(const Shape& shape, DType type = DType::kF32) { return Tensor::empty(arena_, shape, type); }
-  Arena& arena() { return arena_; }
+  void backward(Var loss);                        // of a single number
+  void backward(Var output, const Tensor& seed);  // seed: the gradient of output
+  const Tensor& gradient(Var x) const;            // after backward; not defined if nothing reached x
+  void reset();                                   // ends the step
 
-  // For operations: puts `value` on the tape. `back(gradient of the value)` is kept if one of the inputs needs it.
+  std::size_t nodes() const { return count_; }
+
+  // The rest is for those who write operations.
+
+  Tensor make(const Shape& shape, DType type = DType::kF32) { return Tensor::empty(*arena_, shape, type); }
+  Arena& arena() { return *arena_; }
+
+  // Puts `value` on the tape. `back(gradient of the value)` is kept if one of the inputs needs it.
   template <class Back>
   Var record(Op op, Tensor value, std::initializer_list<Var> inputs, Back back) {
     return record(op, std::move(value), std::span<const Var>(inputs.begin(), inputs.size()), std::move(back));
@@ -83,19 +95,12 @@ class Tape {
   template <class Back>
   Var record(Op op, Tensor value, std::span<const Var> inputs, Back back);
 
-  // For the lambdas of operations: where the gradient of x goes.
+  // For their lambdas: where the gradient of x goes.
   Target target(Var x);
-  // For operations that only look at their input in another way (reshape): x's gradient is `gradient` itself.
+  // For those that only look at their input in another way (reshape): x's gradient is `gradient` itself.
   void pass(Var x, const Tensor& gradient);
   // b as the kernels want it; a parameter is packed once for each of its versions.
   PackedMatrix packed(Var b, bool transposed);
-
-  void backward(Var loss);                        // of a single number
-  void backward(Var output, const Tensor& seed);  // seed: the gradient of output
-  const Tensor& gradient(Var x) const;            // after backward; not defined if nothing reached x
-  void reset();                                   // ends the step
-
-  std::size_t nodes() const { return count_; }
 
  private:
   friend class Var;
@@ -111,22 +116,18 @@ class Tape {
     bool reached = false;   // the gradient holds something
     bool borrowed = false;  // the gradient's memory is that of another node: to be copied before something is added
   };
-  struct Packed {
-    Tensor panels;
-    PackedMatrix matrix;
-    std::uint64_t version = 0;
-    const void* data = nullptr;  // of the value that was packed
-  };
+  struct Packed;
 
   Node& add_node(Op op, Tensor value);
   Node& node(Var x) const;
+  void* allocate(std::size_t bytes);
   Var last() { return {this, static_cast<std::uint32_t>(count_ - 1), step_}; }
 
   static constexpr std::size_t kChunk = 256;
   std::vector<std::unique_ptr<Node[]>> chunks_;  // nodes never move, so references to values stay good
   std::size_t count_ = 0;
   std::uint32_t step_ = 1;
-  Arena arena_;
+  std::unique_ptr<Arena> arena_;
   Gradients* gradients_ = nullptr;
   std::vector<Packed> packed_[2];  // by Parameter::index; as is, transposed
 };
@@ -138,7 +139,7 @@ Var Tape::record(Op op, Tensor value, std::span<const Var> inputs, Back back) {
   Node& added = add_node(op, std::move(value));
   if (needs) {
     added.needs = true;
-    added.closure = new (arena_.allocate(sizeof(Back))) Back(std::move(back));
+    added.closure = new (allocate(sizeof(Back))) Back(std::move(back));
     added.back = [](void* closure, const Tensor& gradient) { (*static_cast<Back*>(closure))(gradient); };
     if constexpr (!std::is_trivially_destructible_v<Back>) {
       added.destroy = [](void* closure) { static_cast<Back*>(closure)->~Back(); };

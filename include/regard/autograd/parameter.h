@@ -12,7 +12,8 @@
 #include <string_view>
 #include <vector>
 
-#include "tensor/tensor.h"
+#include "regard/export.h"
+#include "regard/tensor/tensor.h"
 
 namespace regard {
 
@@ -25,7 +26,7 @@ struct Parameter {
   std::uint64_t version = 0;  // rises with every change of the value: packed copies know when they are out of date
 };
 
-class Parameters {
+class REGARD_API Parameters {
  public:
   Parameters() = default;
   Parameters(const Parameters&) = delete;
@@ -49,7 +50,7 @@ class Parameters {
 };
 
 // One gradient a parameter. They add up over backward passes until zero() is called.
-class Gradients {
+class REGARD_API Gradients {
  public:
   explicit Gradients(const Parameters& parameters);
 

@@ -8,21 +8,27 @@
 // later throws, it never shows stale numbers.
 #pragma once
 
-#include <atomic>
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <initializer_list>
-#include <memory>
+#include <string>
 #include <utility>
 
-#include "base/check.h"
-#include "tensor/arena.h"
-#include "tensor/dtype.h"
-#include "tensor/shape.h"
+#include "regard/export.h"
+#include "regard/tensor/dtype.h"
+#include "regard/tensor/shape.h"
 
 namespace regard {
 
-class Tensor {
+class Arena;
+
+// Says whether memory from an arena is still valid. Never freed, so a tensor that outlives its arena can still ask.
+struct ArenaEpoch {
+  std::uint64_t now = 1;
+};
+
+class REGARD_API Tensor {
  public:
   Tensor() = default;  // no memory; defined() is false
   static Tensor empty(const Shape& shape, DType type = DType::kF32);
@@ -54,7 +60,8 @@ class Tensor {
   // The first element. Throws if the tensor holds another type, or if its step has ended.
   template <class T>
   T* data() const {
-    check(type_ == kDTypeOf<T>, "a tensor of ", type_, " read as ", kDTypeOf<T>);
+    if (type_ != kDTypeOf<T>) [[unlikely]]
+      wrong_type(kDTypeOf<T>);
     return reinterpret_cast<T*>(raw());
   }
   std::byte* raw() const {
@@ -77,17 +84,14 @@ class Tensor {
   Tensor to(DType type) const;  // a dense copy on the heap in another type (f32, f64 and bf16 among each other)
 
  private:
-  struct Storage {
-    std::atomic<std::int64_t> references{1};
-    std::byte* data;
-    std::size_t bytes;
-    std::shared_ptr<Budget> budget;
-  };
+  struct Storage;
 
   void set_shape(const Shape& shape);
   void swap(Tensor& other) noexcept;
   void release();
   [[noreturn]] void stale() const;
+  [[noreturn]] void wrong_type(DType read_as) const;
+  [[noreturn]] static void wrong_count(const Shape& shape, std::size_t values);
 
   std::byte* data_ = nullptr;
   Storage* storage_ = nullptr;
@@ -100,12 +104,11 @@ class Tensor {
   bool dense_ = true;
 };
 
-std::string to_text(const Tensor& tensor);  // "f32 [2, 17, 64]"
+REGARD_API std::string to_text(const Tensor& tensor);  // "f32 [2, 17, 64]"
 
 template <class T>
 Tensor Tensor::of(const Shape& shape, std::initializer_list<T> values) {
-  check(shape.size() == static_cast<std::int64_t>(values.size()), "a tensor of shape ", shape, " from ", values.size(),
-        " values");
+  if (shape.size() != static_cast<std::int64_t>(values.size())) wrong_count(shape, values.size());
   Tensor result = empty(shape, kDTypeOf<T>);
   std::copy(values.begin(), values.end(), result.data<T>());
   return result;

@@ -5,8 +5,9 @@
 #include <cstdint>
 #include <span>
 
-#include "autograd/tape.h"
-#include "base/random.h"
+#include "regard/autograd/tape.h"
+#include "regard/export.h"
+#include "regard/random.h"
 
 namespace regard {
 
@@ -17,62 +18,62 @@ struct MatmulOptions {
   bool transpose_b = false;
   Var bias = {};
 };
-Var matmul(Var a, Var b, const MatmulOptions& options = {});
+REGARD_API Var matmul(Var a, Var b, const MatmulOptions& options = {});
 
 // Arithmetic with broadcasting: sizes are matched from the right, 1 fits anything.
-Var add(Var a, Var b);
-Var subtract(Var a, Var b);
-Var multiply(Var a, Var b);
-Var divide(Var a, Var b);
+REGARD_API Var add(Var a, Var b);
+REGARD_API Var subtract(Var a, Var b);
+REGARD_API Var multiply(Var a, Var b);
+REGARD_API Var divide(Var a, Var b);
 inline Var operator+(Var a, Var b) { return add(a, b); }
 inline Var operator-(Var a, Var b) { return subtract(a, b); }
 inline Var operator*(Var a, Var b) { return multiply(a, b); }
 inline Var operator/(Var a, Var b) { return divide(a, b); }
-Var number(Tape& tape, double value, DType type = DType::kF32);  // a constant of shape []
+REGARD_API Var number(Tape& tape, double value, DType type = DType::kF32);  // a constant of shape []
 
 // Element by element.
-Var tanh(Var x);
-Var sigmoid(Var x);
-Var relu(Var x);
-Var gelu(Var x);       // x·Φ(x)
-Var gelu_tanh(Var x);  // its tanh form, as in GPT-2
-Var silu(Var x);
-Var exp(Var x);
-Var log(Var x);
+REGARD_API Var tanh(Var x);
+REGARD_API Var sigmoid(Var x);
+REGARD_API Var relu(Var x);
+REGARD_API Var gelu(Var x);       // x·Φ(x)
+REGARD_API Var gelu_tanh(Var x);  // its tanh form, as in GPT-2
+REGARD_API Var silu(Var x);
+REGARD_API Var exp(Var x);
+REGARD_API Var log(Var x);
 
 // Over the last dimension. A row of nothing but −∞ has no weights: softmax gives zeros, log_softmax −∞, the gradient is
 // zero.
-Var softmax(Var x);
-Var log_softmax(Var x);
+REGARD_API Var softmax(Var x);
+REGARD_API Var log_softmax(Var x);
 
 // y = (x − mean)/√(variance + ε)·weight + bias, over the last dimension.   Ba et al. 2016
-Var layer_norm(Var x, Var weight, Var bias, float epsilon = 1e-5f);
+REGARD_API Var layer_norm(Var x, Var weight, Var bias, float epsilon = 1e-5f);
 // y = x/√(mean of squares + ε)·weight.                                     Zhang and Sennrich 2019
-Var rms_norm(Var x, Var weight, float epsilon = 1e-5f);
+REGARD_API Var rms_norm(Var x, Var weight, float epsilon = 1e-5f);
 
 // Rows of table [count, width] by ids (i32, any shape): [ids…, width]. An id outside the table throws.
-Var embedding(Var table, const Tensor& ids);
+REGARD_API Var embedding(Var table, const Tensor& ids);
 
-Var concat(std::span<const Var> parts, int dimension);
-Var concat(std::initializer_list<Var> parts, int dimension);
-Var slice(Var x, int dimension, std::int64_t begin, std::int64_t end);
-Var transpose(Var x, int a, int b);
-Var reshape(Var x, const Shape& shape);
+REGARD_API Var concat(std::span<const Var> parts, int dimension);
+REGARD_API Var concat(std::initializer_list<Var> parts, int dimension);
+REGARD_API Var slice(Var x, int dimension, std::int64_t begin, std::int64_t end);
+REGARD_API Var transpose(Var x, int a, int b);
+REGARD_API Var reshape(Var x, const Shape& shape);
 
-Var sum(Var x);                 // to a single number
-Var sum(Var x, int dimension);  // the dimension goes away
-Var mean(Var x);
-Var mean(Var x, int dimension);
+REGARD_API Var sum(Var x);                 // to a single number
+REGARD_API Var sum(Var x, int dimension);  // the dimension goes away
+REGARD_API Var mean(Var x);
+REGARD_API Var mean(Var x, int dimension);
 
 // y = x/(1 − p) where kept, 0 where dropped. x [items, …]: item i draws its numbers from key.at(ids[i]), so they depend
 // on the example, not on its place in the batch. Without ids, an item's id is its number.
-Var dropout(Var x, float p, RandomKey key, std::span<const std::uint64_t> ids = {});
+REGARD_API Var dropout(Var x, float p, RandomKey key, std::span<const std::uint64_t> ids = {});
 
 // One step of a gated recurrent unit (Cho et al. 2014, with the reset gate after the product):
 //   r = σ(x_r + u_r), z = σ(x_z + u_z), n = tanh(x_n + r∘u_n), h′ = n + z∘(h − n),   [u_r u_z u_n] = h·recurrent + bias
 // input [batch, 3·width] holds x·W + b in the order r, z, n; recurrent [width, 3·width]; bias [3·width]. Rows from
 // `active` on keep their state: sequences that have ended, in a batch sorted by length (−1: all rows are active).
-Var gru_cell(Var input, Var state, Var recurrent, Var bias, std::int64_t active = -1);
+REGARD_API Var gru_cell(Var input, Var state, Var recurrent, Var bias, std::int64_t active = -1);
 
 // The loss −Σ_i w_i · log softmax(x_i·weight + bias)[target_i] without ever holding [rows, vocabulary].
 // x [rows, width], weight [width, vocabulary] ([vocabulary, width] if transposed: tied embeddings), bias [vocabulary]
@@ -82,7 +83,7 @@ struct CrossEntropy {
   Var loss;                  // []
   Tensor log_probabilities;  // [rows], valid until the step ends
 };
-CrossEntropy linear_cross_entropy(Var x, Var weight, Var bias, const Tensor& targets, const Tensor& token_weights = {},
-                                  bool transposed = false);
+REGARD_API CrossEntropy linear_cross_entropy(Var x, Var weight, Var bias, const Tensor& targets,
+                                             const Tensor& token_weights = {}, bool transposed = false);
 
 }  // namespace regard

@@ -10,7 +10,8 @@
 #include <cstdint>
 #include <span>
 
-#include "autograd/ops.h"
+#include "regard/autograd/ops.h"
+#include "regard/export.h"
 
 namespace regard {
 
@@ -19,7 +20,7 @@ struct WeightsQuery {
 };
 
 // What is needed to show the weights of one call; valid until its step ends, then it throws.
-class Trace {
+class REGARD_API Trace {
  public:
   Trace() = default;
   Trace(Tensor queries, Tensor keys, Tensor theta, Tensor lengths, Tensor peaks, Tensor taus)
@@ -44,6 +45,6 @@ struct Attended {
 // score(q, k) = θᵀ tanh(q + k), Bahdanau et al. 2015: q [batch, queries, hidden] and k [batch, keys, hidden] arrive
 // projected, once a row instead of once a pair; v [batch, keys, width]; theta [hidden]. Item b sees its first
 // lengths[b] keys. A query that sees no key reads zeros.
-Attended attend_additive(Var q, Var k, Var v, Var theta, std::span<const std::int32_t> lengths);
+REGARD_API Attended attend_additive(Var q, Var k, Var v, Var theta, std::span<const std::int32_t> lengths);
 
 }  // namespace regard

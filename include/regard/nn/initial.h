@@ -6,23 +6,24 @@
 
 #include <cstdint>
 
-#include "base/random.h"
-#include "tensor/tensor.h"
+#include "regard/export.h"
+#include "regard/random.h"
+#include "regard/tensor/tensor.h"
 
 namespace regard {
 
 // Uniform in [−limit, limit).
-Tensor uniform(const Shape& shape, double limit, RandomKey key);
+REGARD_API Tensor uniform(const Shape& shape, double limit, RandomKey key);
 // Normal around 0.
-Tensor normal(const Shape& shape, double deviation, RandomKey key);
+REGARD_API Tensor normal(const Shape& shape, double deviation, RandomKey key);
 // Uniform with limit √(6/(rows + columns)), so that values and gradients keep their size.   Glorot and Bengio 2010
 // `parts`: the columns are that many matrices side by side (the gates of a GRU), each of them counted by itself.
-Tensor xavier(const Shape& shape, RandomKey key, std::int64_t parts = 1);
+REGARD_API Tensor xavier(const Shape& shape, RandomKey key, std::int64_t parts = 1);
 // Uniform with limit √(6/rows), so that values keep their size through ReLU, which drops half.   He et al. 2015
-Tensor kaiming(const Shape& shape, RandomKey key);
+REGARD_API Tensor kaiming(const Shape& shape, RandomKey key);
 // Rows (or columns, if there are fewer) of length `gain` at right angles to each other: a product neither grows nor
 // shrinks what passes through it.   Saxe et al. 2014
 // `parts`: as above, each of them orthogonal by itself.
-Tensor orthogonal(const Shape& shape, RandomKey key, double gain = 1, std::int64_t parts = 1);
+REGARD_API Tensor orthogonal(const Shape& shape, RandomKey key, double gain = 1, std::int64_t parts = 1);
 
 }  // namespace regard

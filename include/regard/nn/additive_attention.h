@@ -4,28 +4,23 @@
 //     auto [context, trace] = attention(query, keys, annotations, lengths);
 #pragma once
 
-#include <cmath>
 #include <cstdint>
 #include <span>
 
-#include "attention/attend.h"
-#include "nn/linear.h"
+#include "regard/attention/attend.h"
+#include "regard/export.h"
+#include "regard/nn/linear.h"
 
 namespace regard {
 
-class AdditiveAttention {
+class REGARD_API AdditiveAttention {
  public:
-  AdditiveAttention(const Builder& builder, std::int64_t query_width, std::int64_t key_width, std::int64_t hidden)
-      : query_(builder.under("query"), query_width, hidden, false),
-        key_(builder.under("key"), key_width, hidden, false),
-        theta_(&builder.uniform("theta", {hidden}, std::sqrt(3.0 / static_cast<double>(hidden)))) {}
+  AdditiveAttention(const Builder& builder, std::int64_t query_width, std::int64_t key_width, std::int64_t hidden);
 
   Var keys(Var annotations) const { return key_(annotations); }  // [batch, keys, key_width] -> [batch, keys, hidden]
 
   // query [batch, queries, query_width], keys from keys(), values [batch, keys, width], lengths: visible keys an item.
-  Attended operator()(Var query, Var keys, Var values, std::span<const std::int32_t> lengths) const {
-    return attend_additive(query_(query), keys, values, query.tape().use(*theta_), lengths);
-  }
+  Attended operator()(Var query, Var keys, Var values, std::span<const std::int32_t> lengths) const;
 
  private:
   Linear query_, key_;

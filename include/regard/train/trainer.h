@@ -11,8 +11,9 @@
 #include <functional>
 #include <utility>
 
-#include "autograd/tape.h"
-#include "train/optimizer.h"
+#include "regard/autograd/tape.h"
+#include "regard/export.h"
+#include "regard/train/optimizer.h"
 
 namespace regard {
 
@@ -28,7 +29,7 @@ struct TrainerSettings {
   std::function<void(Gradients&)> reduce = {};
 };
 
-class Trainer {
+class REGARD_API Trainer {
  public:
   Trainer(Parameters& parameters, Optimizer& optimizer, TrainerSettings settings = {})
       : parameters_(parameters),
