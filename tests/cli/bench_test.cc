@@ -7,7 +7,7 @@
 #include <sstream>
 #include <string>
 
-#include "cli/shell.h"
+#include "support/shell.h"
 
 namespace {
 

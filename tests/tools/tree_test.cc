@@ -17,9 +17,9 @@ namespace fs = std::filesystem;
 
 // Each folder of src/ may include itself and those before it. Public headers belong to the folder that they are named
 // after: regard/nn/linear.h to nn; those directly in regard/ to base.
-constexpr std::array<std::string_view, 16> kOrder = {"base",   "tensor", "kernels", "autograd", "attention", "nn",
+constexpr std::array<std::string_view, 17> kOrder = {"base",   "tensor", "kernels", "autograd", "attention", "nn",
                                                      "verify", "models", "io",      "data",     "train",     "decode",
-                                                     "view",   "tasks",  "serve",   "cli"};
+                                                     "view",   "tasks",  "serve",   "c",        "cli"};
 
 int place(std::string_view folder) {
   const auto* found = std::find(kOrder.begin(), kOrder.end(), folder);
