@@ -1,4 +1,4 @@
-# Hands version and commit to src/cli/version.cc. A tree without git, or unpacked inside somebody else's repository, has
+# Hands the version to src/base/version.cc and the commit to src/cli/version.cc. A tree without git, or unpacked inside somebody else's repository, has
 # no commit. The log of HEAD is watched, so that a new commit configures anew and the name does not go stale.
 set(REGARD_COMMIT "")
 find_package(Git QUIET)
@@ -17,4 +17,6 @@ if(Git_FOUND)
   endif()
 endif()
 set_source_files_properties(${CMAKE_SOURCE_DIR}/src/cli/version.cc PROPERTIES
-  COMPILE_DEFINITIONS "REGARD_VERSION=\"${PROJECT_VERSION}\";REGARD_COMMIT=\"${REGARD_COMMIT}\"")
+  COMPILE_DEFINITIONS "REGARD_COMMIT=\"${REGARD_COMMIT}\"")
+set_source_files_properties(${CMAKE_SOURCE_DIR}/src/base/version.cc PROPERTIES
+  COMPILE_DEFINITIONS "REGARD_VERSION=\"${PROJECT_VERSION}\"")

@@ -84,6 +84,51 @@ def ways_cross_entropy(case, x, w, t):
     yield "compile", functools.partial(step, compiled(loss))
 
 
+def ways_adam(case, w, g):
+    """Every call is one more step; what is compared is the weights after the first."""
+    def made(**options):
+        parameters = [torch.nn.Parameter(each.clone()) for each in w]
+        for parameter, gradient in zip(parameters, g):
+            parameter.grad = gradient.clone()
+        optimizer = torch.optim.Adam(parameters, lr=1e-3, **options)
+        optimizer.step()
+        after = torch.stack([each.detach() for each in parameters])
+
+        def run():
+            optimizer.step()
+            return after
+        return run
+
+    yield "fused", made(fused=True)
+    yield "foreach", made(foreach=True)
+
+
+def ways_overhead(function):
+    """Forward and backward, eager."""
+    def ways(case, x, w, seed):
+        x, w = x.clone().requires_grad_(), w.clone().requires_grad_()
+
+        def run():
+            with torch.enable_grad():
+                y = function(x, w)
+                y.backward(seed)
+            gradient, x.grad, w.grad = x.grad, None, None
+            return y, gradient
+
+        def output():
+            y, gradient = run()
+            return torch.stack([y.detach(), gradient])
+        run.output = output
+        yield "eager", run
+    return ways
+
+
+def chain(x, w):
+    for _ in range(6):
+        x = torch.tanh(torch.mm(x, w) * x + w)
+    return x
+
+
 # Operation -> its ways, and the inputs by name with their shapes as names of parameters.
 OPERATIONS = {
     "matmul": (ways_matmul, {"x": ("rows", "depth"), "w": ("depth", "columns")}),
@@ -95,7 +140,11 @@ OPERATIONS = {
     "layer_norm": (ways_layer_norm, {"x": ("rows", "width"), "w": ("width",), "b": ("width",)}),
     "dropout": (ways_dropout, {"x": ("rows", "width")}),
     "cross_entropy": (ways_cross_entropy, {"x": ("rows", "width"), "w": ("words", "width"), "t": ("rows",)}),
+    "adam": (ways_adam, {"w": ("matrices", "side", "side"), "g": ("matrices", "side", "side")}),
 }
+for name, function in {"add": lambda x, w: x + w, "multiply": lambda x, w: x * w, "tanh": lambda x, w: torch.tanh(x),
+                       "matmul": torch.mm, "chain": chain}.items():
+    OPERATIONS["overhead_" + name] = (ways_overhead(function), dict.fromkeys(("x", "w", "seed"), ("side", "side")))
 
 EAGER_ONLY = False
 OUTPUT = False
@@ -204,7 +253,7 @@ def main():
                     print(*timed(run, int(words[1]), int(words[2])), file=protocol)
                 elif command == "output":
                     OUTPUT = True
-                    run().detach().contiguous().numpy().astype("<f4").tofile(words[1])
+                    getattr(run, "output", run)().detach().contiguous().numpy().astype("<f4").tofile(words[1])
                     OUTPUT = False
                 elif command == "memory":
                     print(extra_memory(run), file=protocol)

@@ -1,4 +1,4 @@
-#include "attention/attend.h"
+#include "regard/attention/attend.h"
 
 #include <algorithm>
 #include <cstring>
@@ -6,6 +6,8 @@
 #include "attention/additive.h"
 #include "autograd/by_type.h"
 #include "autograd/kernel_calls.h"
+#include "base/check.h"
+#include "base/float_mode.h"
 #include "base/pool.h"
 
 namespace regard {

@@ -3,7 +3,8 @@
 
 #include <initializer_list>
 
-#include "autograd/tape.h"
+#include "base/check.h"
+#include "regard/autograd/tape.h"
 
 namespace regard {
 

@@ -6,8 +6,8 @@
 #include <cstring>
 #include <span>
 
-#include "autograd/tape.h"
 #include "kernels/elementwise.h"
+#include "regard/autograd/tape.h"
 
 namespace regard {
 

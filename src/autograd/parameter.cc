@@ -1,6 +1,8 @@
-#include "autograd/parameter.h"
+#include "regard/autograd/parameter.h"
 
 #include <cstring>
+
+#include "base/check.h"
 
 namespace regard {
 

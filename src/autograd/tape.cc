@@ -1,21 +1,37 @@
-#include "autograd/tape.h"
+#include "regard/autograd/tape.h"
 
 #include <algorithm>
 #include <cstring>
 
 #include "autograd/by_type.h"
 #include "autograd/kernel_calls.h"
+#include "base/check.h"
+#include "base/float_mode.h"
+#include "kernels/gemm.h"
+#include "tensor/arena.h"
 
 namespace regard {
 
-const Tensor& Var::value() const {
-  check(tape_ != nullptr, "a Var that stands for nothing was read");
-  return tape_->node(*this).value;
-}
+struct Tape::Packed {
+  Tensor panels;
+  PackedMatrix matrix;
+  std::uint64_t version = 0;
+  const void* data = nullptr;  // of the value that was packed
+};
+
+void Var::undefined() { fail(ErrorKind::kInput, "a Var that stands for nothing was read"); }
+
+const Tensor& Var::value() const { return tape().node(*this).value; }
 
 bool Var::needs_gradient() const { return tape_ != nullptr && tape_->node(*this).needs; }
 
 bool Var::is_parameter() const { return tape_ != nullptr && tape_->node(*this).parameter != nullptr; }
+
+Tape::Tape() : arena_(std::make_unique<Arena>()) {}
+Tape::Tape(Gradients& gradients) : arena_(std::make_unique<Arena>()), gradients_(&gradients) {}
+Tape::~Tape() { reset(); }
+
+void* Tape::allocate(std::size_t bytes) { return arena_->allocate(bytes); }
 
 Tape::Node& Tape::node(Var x) const {
   if (x.tape_ != this || x.step_ != step_) [[unlikely]] {
@@ -35,7 +51,7 @@ Tape::Node& Tape::add_node(Op op, Tensor value) {
 }
 
 Var Tape::constant(Tensor value) {
-  add_node(Op::constant, value.is_dense() ? std::move(value) : value.dense(arena_));
+  add_node(Op::constant, value.is_dense() ? std::move(value) : value.dense(*arena_));
   return last();
 }
 
@@ -94,7 +110,7 @@ PackedMatrix Tape::packed(Var b, bool transposed) {
   Matrix source = matrix(static_cast<const float*>(wanted.value.data<float>()), rows, columns);
   if (transposed) source = source.transposed();
   const std::size_t size = packed_size(source.rows, source.columns);
-  if (wanted.parameter == nullptr) return pack(source, static_cast<float*>(arena_.allocate(size * sizeof(float))));
+  if (wanted.parameter == nullptr) return pack(source, static_cast<float*>(arena_->allocate(size * sizeof(float))));
 
   std::vector<Packed>& cache = packed_[transposed ? 1 : 0];
   const Parameter& parameter = *wanted.parameter;
@@ -161,7 +177,7 @@ void Tape::reset() {
   }
   count_ = 0;
   ++step_;
-  arena_.reset();
+  arena_->reset();
 }
 
 }  // namespace regard

@@ -4,7 +4,8 @@
 
 #include <type_traits>
 
-#include "autograd/tape.h"
+#include "kernels/gemm.h"
+#include "regard/autograd/tape.h"
 
 namespace regard {
 

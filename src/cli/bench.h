@@ -33,7 +33,7 @@
 #include <vector>
 
 #include "base/aligned.h"
-#include "base/random.h"
+#include "regard/random.h"
 
 namespace regard::cli {
 

@@ -2,8 +2,9 @@
 #include <algorithm>
 #include <cmath>
 
-#include "autograd/ops.h"
+#include "base/check.h"
 #include "cli/bench.h"
+#include "regard/autograd/ops.h"
 
 namespace regard::cli {
 namespace {

@@ -2,6 +2,7 @@
 //   fma            independent chains of x ← x·½ + 1 in registers: the most multiply-adds the cores can do
 //   copy_64x512    y ← x within the caches
 //   copy_4096x4096 y ← x beyond them
+//   update_64x512, update_16384x4096  y ← y·½ + 1 in place: writes only what was read, which a copy does not
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "cli/bench_limits.cc"
 #include <hwy/foreach_target.h>
@@ -40,6 +41,14 @@ void Copy(const float* HWY_RESTRICT from, float* HWY_RESTRICT to, std::size_t co
   for (std::size_t i = 0; i < count; i += hn::Lanes(d)) hn::StoreU(hn::LoadU(d, from + i), d, to + i);
 }
 
+void HalveInPlace(float* y, std::size_t count) {  // a multiple of 16
+  const hn::CappedTag<float, 16> d;
+  const auto half = hn::Set(d, 0.5f), one = hn::Set(d, 1.0f);
+  for (std::size_t i = 0; i < count; i += hn::Lanes(d)) {
+    hn::StoreU(hn::MulAdd(hn::LoadU(d, y + i), half, one), d, y + i);
+  }
+}
+
 }  // namespace regard::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
 
@@ -55,6 +64,7 @@ namespace {
 
 HWY_EXPORT(FmaChains);
 HWY_EXPORT(Copy);
+HWY_EXPORT(HalveInPlace);
 
 constexpr std::size_t kSteps = 8192;        // about 20 µs
 constexpr std::size_t kItemsPerThread = 8;  // so that a thread that wakes late does not leave the others waiting
@@ -81,33 +91,57 @@ Case fma() {
           }};
 }
 
-Case copy(std::int64_t rows, std::int64_t width) {
+// Eight bytes an element, read and written.
+Case streaming(const char* operation, std::int64_t rows, std::int64_t width, Job (*prepare)(std::size_t count)) {
   const auto count = static_cast<std::size_t>(rows * width);
-  return {.name = "copy_" + std::to_string(rows) + "x" + std::to_string(width),
-          .operation = "copy",
+  return {.name = std::string(operation) + "_" + std::to_string(rows) + "x" + std::to_string(width),
+          .operation = operation,
           .parameters = {{"rows", rows}, {"width", width}},
           .bytes = 8.0 * static_cast<double>(count),
-          .prepare = [count] {
-            auto from = random_numbers(count, 1);
-            auto to = std::make_shared<Floats>(count);
-            const std::size_t block = std::clamp<std::size_t>(count / 16, 16, 65536);
-            return Job{.run =
-                           [=] {
-                             parallel((count + block - 1) / block, [&](std::size_t item) {
-                               const std::size_t first = item * block;
-                               HWY_DYNAMIC_DISPATCH(Copy)
-                               (from->data() + first, to->data() + first, std::min(block, count - first));
-                             });
-                           },
-                       .gap = [=] { return *from == *to ? 0.0 : 2.0; }};
-          }};
+          .prepare = [=] { return prepare(count); }};
 }
 
-const AddBench add({.name = "limits",
-                    .summary = "what the machine can do at best: multiply-adds, copying",
-                    .cases = [] {
-                      return std::vector<Case>{fma(), copy(64, 512), copy(4096, 4096)};
-                    }});
+// work(first, count) for pieces of the elements.
+template <class Work>
+void in_blocks(std::size_t count, Work work) {
+  const std::size_t block = std::clamp<std::size_t>(count / 16, 16, 65536);
+  parallel((count + block - 1) / block,
+           [&](std::size_t item) { work(item * block, std::min(block, count - item * block)); });
+}
+
+Case copy(std::int64_t rows, std::int64_t width) {
+  return streaming("copy", rows, width, [](std::size_t count) {
+    auto from = random_numbers(count, 1);
+    auto to = std::make_shared<Floats>(count);
+    return Job{.run =
+                   [=] {
+                     in_blocks(count, [&](std::size_t first, std::size_t some) {
+                       HWY_DYNAMIC_DISPATCH(Copy)(from->data() + first, to->data() + first, some);
+                     });
+                   },
+               .gap = [=] { return *from == *to ? 0.0 : 2.0; }};
+  });
+}
+
+Case update(std::int64_t rows, std::int64_t width) {
+  return streaming("update", rows, width, [](std::size_t count) {
+    auto y = std::make_shared<Floats>(count, 2.0f);  // which 2·½ + 1 is again
+    return Job{.run =
+                   [=] {
+                     in_blocks(count, [&](std::size_t first, std::size_t some) {
+                       HWY_DYNAMIC_DISPATCH(HalveInPlace)(y->data() + first, some);
+                     });
+                   },
+               .gap = [=] { return std::ranges::count(*y, 2.0f) == std::ssize(*y) ? 0.0 : 2.0; }};
+  });
+}
+
+const AddBench add(
+    {.name = "limits",
+     .summary = "what the machine can do at best: multiply-adds, copying, changing in place",
+     .cases = [] {
+       return std::vector<Case>{fma(), copy(64, 512), copy(4096, 4096), update(64, 512), update(16384, 4096)};
+     }});
 
 }  // namespace
 }  // namespace regard::cli

@@ -26,6 +26,7 @@
 #include <utility>
 
 #include "regard/context.h"
+#include "regard/version.h"
 
 namespace CLI {
 class App;
@@ -51,7 +52,6 @@ struct AddCommand {
   explicit AddCommand(const Command& command) { commands().emplace(command.name, command); }
 };
 
-const char* version();  // "0.1.0"
-const char* commit();   // of the sources when they were configured; "" if that is not known
+const char* commit();  // of the sources when they were configured; "" if that is not known
 
 }  // namespace regard::cli

@@ -9,6 +9,7 @@
 #include <memory>
 #include <string>
 
+#include "base/check.h"
 #include "base/pool.h"
 #include "cli/command.h"
 #include "kernels/target.h"

@@ -25,11 +25,12 @@
 #include <string>
 #include <vector>
 
-#include "autograd/ops.h"
+#include "base/check.h"
 #include "base/float_mode.h"
 #include "base/pool.h"
 #include "cli/command.h"
 #include "kernels/target.h"
+#include "regard/autograd/ops.h"
 
 namespace regard::cli {
 namespace {

@@ -8,9 +8,9 @@
 #include <string>
 #include <vector>
 
-#include "base/context_scope.h"
 #include "cli/command.h"
 #include "kernels/target.h"
+#include "regard/context.h"
 #include "verify/checks.h"
 #include "verify/reference_run.h"
 #include "verify/table.h"

@@ -1,9 +1,8 @@
-// The version and the commit, which cmake/Version.cmake hands to this file alone.
+// The commit, which cmake/Version.cmake hands to this file alone.
 #include "cli/command.h"
 
 namespace regard::cli {
 
-const char* version() { return REGARD_VERSION; }
 const char* commit() { return REGARD_COMMIT; }
 
 }  // namespace regard::cli

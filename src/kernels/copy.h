@@ -3,7 +3,7 @@
 
 #include <cstdint>
 
-#include "tensor/shape.h"
+#include "regard/tensor/shape.h"
 
 namespace regard {
 

@@ -12,8 +12,8 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "base/random.h"
 #include "kernels/views.h"
+#include "regard/random.h"
 
 namespace regard {
 

@@ -16,7 +16,7 @@
 #include <numbers>
 #include <span>
 
-#include "tensor/shape.h"
+#include "regard/tensor/shape.h"
 
 namespace regard {
 

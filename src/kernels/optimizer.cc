@@ -3,13 +3,13 @@
 #include <algorithm>
 #include <cstddef>
 
-#include "base/pool.h"
+#include "kernels/chunks.h"
 
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "kernels/optimizer.cc"
 #include <hwy/foreach_target.h>
 //
-#include <hwy/highway.h>
+#include "kernels/map-inl.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace regard::HWY_NAMESPACE {
@@ -18,79 +18,93 @@ namespace hn = hwy::HWY_NAMESPACE;
 using F = hn::ScalableTag<float>;
 using V = hn::Vec<F>;
 
-struct SgdVectors {
-  V gradient_scale, momentum, rate, keep;
-};
-
-// One vector of elements. Without momentum `moment` is null.
-HWY_INLINE void SgdVector(F d, const float* HWY_RESTRICT gradient, float* HWY_RESTRICT weight,
-                          float* HWY_RESTRICT moment, const SgdVectors& n) {
-  V step = hn::Mul(n.gradient_scale, hn::LoadU(d, gradient));
-  if (moment != nullptr) {
-    step = hn::MulAdd(n.momentum, hn::LoadU(d, moment), step);
-    hn::StoreU(step, d, moment);
-  }
-  hn::StoreU(hn::NegMulAdd(n.rate, step, hn::Mul(n.keep, hn::LoadU(d, weight))), d, weight);
-}
-
-void Sgd(const float* gradient, float* weight, float* moment, std::size_t count, const SgdNumbers<float>& numbers) {
+// change(x, v…) for a vector of every array at a time; what it makes of v is stored, x is only read. A step of training
+// touches weights and moments once, so they come from memory, where fetching ahead helps (bench optimizer, 20 million
+// weights: 10.4 ms, 12.0 without; twice as far ahead 11.0).
+template <class Change, class... Arrays>
+HWY_INLINE void Update(std::size_t count, Change change, const float* HWY_RESTRICT x, Arrays* HWY_RESTRICT... arrays) {
   const F d;
   const std::size_t lanes = hn::Lanes(d);
-  const SgdVectors n = {hn::Set(d, numbers.gradient_scale), hn::Set(d, numbers.momentum), hn::Set(d, numbers.rate),
-                        hn::Set(d, numbers.keep)};
   std::size_t i = 0;
   for (; i + lanes <= count; i += lanes) {
-    SgdVector(d, gradient + i, weight + i, moment == nullptr ? nullptr : moment + i, n);
+    hwy::Prefetch(x + i + kFetchAhead);
+    (hwy::Prefetch(arrays + i + kFetchAhead), ...);
+    [&](auto... v) HWY_ATTR {
+      change(hn::LoadU(d, x + i), v...);
+      (hn::StoreU(v, d, arrays + i), ...);
+    }(hn::LoadU(d, arrays + i)...);
   }
   if (i == count) return;
-  // The tail goes through the same formula, in vectors on the stack.
-  HWY_ALIGN float tail[3][HWY_MAX_BYTES / sizeof(float)] = {};
   const std::size_t rest = count - i;
-  std::copy_n(gradient + i, rest, tail[0]);
-  std::copy_n(weight + i, rest, tail[1]);
-  if (moment != nullptr) std::copy_n(moment + i, rest, tail[2]);
-  SgdVector(d, tail[0], tail[1], moment == nullptr ? nullptr : tail[2], n);
-  std::copy_n(tail[1], rest, weight + i);
-  if (moment != nullptr) std::copy_n(tail[2], rest, moment + i);
+  [&](auto... v) HWY_ATTR {
+    change(LoadFirst(d, x + i, rest), v...);
+    (StoreFirst(v, d, arrays + i, rest), ...);
+  }(LoadFirst(d, arrays + i, rest)...);
 }
 
-struct AdamVectors {
-  V gradient_scale, first_rest, second_keep, second_rest, rate, root_scale, epsilon, keep;
-};
+void Sgd(const float* gradient, float* weight, std::size_t count, const SgdNumbers<float>& numbers) {
+  const F d;
+  const V scale = hn::Set(d, numbers.gradient_scale), rate = hn::Set(d, numbers.rate), keep = hn::Set(d, numbers.keep);
+  Update(
+      count, [&](V g, V& w) HWY_ATTR { w = hn::NegMulAdd(rate, hn::Mul(scale, g), hn::Mul(keep, w)); }, gradient,
+      weight);
+}
 
-HWY_INLINE void AdamVector(F d, const float* HWY_RESTRICT gradient, float* HWY_RESTRICT weight,
-                           float* HWY_RESTRICT first, float* HWY_RESTRICT second, const AdamVectors& n) {
-  const V g = hn::Mul(n.gradient_scale, hn::LoadU(d, gradient));
-  const V before = hn::LoadU(d, first);
-  const V m = hn::MulAdd(n.first_rest, hn::Sub(g, before), before);
-  const V v = hn::MulAdd(hn::Mul(n.second_rest, g), g, hn::Mul(n.second_keep, hn::LoadU(d, second)));
-  hn::StoreU(m, d, first);
-  hn::StoreU(v, d, second);
-  const V size = hn::MulAdd(hn::Sqrt(v), n.root_scale, n.epsilon);
-  hn::StoreU(hn::NegMulAdd(n.rate, hn::Div(m, size), hn::Mul(n.keep, hn::LoadU(d, weight))), d, weight);
+void SgdMomentum(const float* gradient, float* weight, float* moment, std::size_t count,
+                 const SgdNumbers<float>& numbers) {
+  const F d;
+  const V scale = hn::Set(d, numbers.gradient_scale), momentum = hn::Set(d, numbers.momentum),
+          rate = hn::Set(d, numbers.rate), keep = hn::Set(d, numbers.keep);
+  Update(
+      count,
+      [&](V g, V& w, V& m) HWY_ATTR {
+        m = hn::MulAdd(momentum, m, hn::Mul(scale, g));
+        w = hn::NegMulAdd(rate, m, hn::Mul(keep, w));
+      },
+      gradient, weight, moment);
+}
+
+void Adadelta(const float* gradient, float* weight, float* squares, float* changes, std::size_t count,
+              const AdadeltaNumbers<float>& numbers) {
+  const F d;
+  const V scale = hn::Set(d, numbers.gradient_scale), decay = hn::Set(d, numbers.decay),
+          rest = hn::Set(d, numbers.rest), epsilon = hn::Set(d, numbers.epsilon), rate = hn::Set(d, numbers.rate),
+          keep = hn::Set(d, numbers.keep);
+  Update(
+      count,
+      [&](V gradients, V& w, V& s, V& c) HWY_ATTR {
+        const V g = hn::Mul(scale, gradients);
+        s = hn::MulAdd(hn::Mul(rest, g), g, hn::Mul(decay, s));
+        const V step = hn::Mul(hn::Div(hn::Sqrt(hn::Add(c, epsilon)), hn::Sqrt(hn::Add(s, epsilon))), g);
+        c = hn::MulAdd(hn::Mul(rest, step), step, hn::Mul(decay, c));
+        w = hn::NegMulAdd(rate, step, hn::Mul(keep, w));
+      },
+      gradient, weight, squares, changes);
 }
 
 void Adam(const float* gradient, float* weight, float* first, float* second, std::size_t count,
           const AdamNumbers<float>& numbers) {
   const F d;
-  const std::size_t lanes = hn::Lanes(d);
-  const AdamVectors n = {hn::Set(d, numbers.gradient_scale), hn::Set(d, numbers.first_rest),
-                         hn::Set(d, numbers.second_keep),    hn::Set(d, numbers.second_rest),
-                         hn::Set(d, numbers.rate),           hn::Set(d, numbers.root_scale),
-                         hn::Set(d, numbers.epsilon),        hn::Set(d, numbers.keep)};
-  std::size_t i = 0;
-  for (; i + lanes <= count; i += lanes) AdamVector(d, gradient + i, weight + i, first + i, second + i, n);
-  if (i == count) return;
-  HWY_ALIGN float tail[4][HWY_MAX_BYTES / sizeof(float)] = {};
-  const std::size_t rest = count - i;
-  std::copy_n(gradient + i, rest, tail[0]);
-  std::copy_n(weight + i, rest, tail[1]);
-  std::copy_n(first + i, rest, tail[2]);
-  std::copy_n(second + i, rest, tail[3]);
-  AdamVector(d, tail[0], tail[1], tail[2], tail[3], n);
-  std::copy_n(tail[1], rest, weight + i);
-  std::copy_n(tail[2], rest, first + i);
-  std::copy_n(tail[3], rest, second + i);
+  const V scale = hn::Set(d, numbers.gradient_scale), first_rest = hn::Set(d, numbers.first_rest),
+          second_keep = hn::Set(d, numbers.second_keep), second_rest = hn::Set(d, numbers.second_rest),
+          rate = hn::Set(d, numbers.rate), root_scale = hn::Set(d, numbers.root_scale),
+          epsilon = hn::Set(d, numbers.epsilon), keep = hn::Set(d, numbers.keep);
+  Update(
+      count,
+      [&](V gradients, V& w, V& m, V& v) HWY_ATTR {
+        const V g = hn::Mul(scale, gradients);
+        m = hn::MulAdd(first_rest, hn::Sub(g, m), m);
+        v = hn::MulAdd(hn::Mul(second_rest, g), g, hn::Mul(second_keep, v));
+        const V size = hn::MulAdd(hn::Sqrt(v), root_scale, epsilon);
+        w = hn::NegMulAdd(rate, hn::Div(m, size), hn::Mul(keep, w));
+      },
+      gradient, weight, first, second);
+}
+
+void Follow(const float* weight, float* average, std::size_t count, float rest) {
+  const V share = hn::Set(F(), rest);
+  Update(
+      count, [&](V w, V& a) HWY_ATTR { a = hn::MulAdd(share, hn::Sub(w, a), a); }, weight, average);
 }
 
 }  // namespace regard::HWY_NAMESPACE
@@ -101,31 +115,48 @@ namespace regard {
 namespace {
 
 HWY_EXPORT(Sgd);
+HWY_EXPORT(SgdMomentum);
+HWY_EXPORT(Adadelta);
 HWY_EXPORT(Adam);
+HWY_EXPORT(Follow);
 
-constexpr std::size_t kChunk = 16384;  // 64 KiB an array: four arrays fit in the second-level cache
-
+// Long pieces, so that little of what was fetched ahead belongs to another thread.
 template <class Work>
-void in_chunks(std::size_t count, Work work) {
-  parallel((count + kChunk - 1) / kChunk, [&](std::size_t chunk) {
-    const std::size_t begin = chunk * kChunk;
-    work(begin, std::min(kChunk, count - begin));
-  });
+void in_long_chunks(std::size_t count, Work work) {
+  constexpr std::size_t kChunk = 32768;
+  for_each_item((count + kChunk - 1) / kChunk, count,
+                [&](std::size_t item) { work(item * kChunk, std::min(kChunk, count - item * kChunk)); });
 }
 
 }  // namespace
 
 void sgd(const float* gradient, float* weight, float* moment, std::size_t count, const SgdNumbers<float>& numbers) {
-  in_chunks(count, [&](std::size_t at, std::size_t some) {
-    HWY_DYNAMIC_DISPATCH(Sgd)
-    (gradient + at, weight + at, moment == nullptr ? nullptr : moment + at, some, numbers);
+  in_long_chunks(count, [&](std::size_t at, std::size_t some) {
+    if (moment == nullptr) {
+      HWY_DYNAMIC_DISPATCH(Sgd)(gradient + at, weight + at, some, numbers);
+    } else {
+      HWY_DYNAMIC_DISPATCH(SgdMomentum)(gradient + at, weight + at, moment + at, some, numbers);
+    }
+  });
+}
+
+void adadelta(const float* gradient, float* weight, float* squares, float* changes, std::size_t count,
+              const AdadeltaNumbers<float>& numbers) {
+  in_long_chunks(count, [&](std::size_t at, std::size_t some) {
+    HWY_DYNAMIC_DISPATCH(Adadelta)(gradient + at, weight + at, squares + at, changes + at, some, numbers);
   });
 }
 
 void adam(const float* gradient, float* weight, float* first, float* second, std::size_t count,
           const AdamNumbers<float>& numbers) {
-  in_chunks(count, [&](std::size_t at, std::size_t some) {
+  in_long_chunks(count, [&](std::size_t at, std::size_t some) {
     HWY_DYNAMIC_DISPATCH(Adam)(gradient + at, weight + at, first + at, second + at, some, numbers);
+  });
+}
+
+void follow(const float* weight, float* average, std::size_t count, float rest) {
+  in_long_chunks(count, [&](std::size_t at, std::size_t some) {
+    HWY_DYNAMIC_DISPATCH(Follow)(weight + at, average + at, some, rest);
   });
 }
 
@@ -133,9 +164,18 @@ void sgd(const double* gradient, double* weight, double* moment, std::size_t cou
   reference::sgd(gradient, weight, moment, count, numbers);
 }
 
+void adadelta(const double* gradient, double* weight, double* squares, double* changes, std::size_t count,
+              const AdadeltaNumbers<double>& numbers) {
+  reference::adadelta(gradient, weight, squares, changes, count, numbers);
+}
+
 void adam(const double* gradient, double* weight, double* first, double* second, std::size_t count,
           const AdamNumbers<double>& numbers) {
   reference::adam(gradient, weight, first, second, count, numbers);
+}
+
+void follow(const double* weight, double* average, std::size_t count, double rest) {
+  reference::follow(weight, average, count, rest);
 }
 
 }  // namespace regard

@@ -14,7 +14,7 @@
 
 #include <cstdint>
 
-#include "base/random.h"
+#include "regard/random.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace regard::HWY_NAMESPACE {

@@ -7,7 +7,7 @@
 #include <memory>
 #include <new>
 
-#include "tensor/shape.h"
+#include "regard/tensor/shape.h"
 
 namespace regard {
 

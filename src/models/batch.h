@@ -7,7 +7,7 @@
 #include <span>
 #include <vector>
 
-#include "tensor/tensor.h"
+#include "regard/tensor/tensor.h"
 
 namespace regard {
 

@@ -1,6 +1,6 @@
 #include "models/seq2seq.h"
 
-#include "nn/stack.h"
+#include "regard/nn/stack.h"
 
 namespace regard {
 

@@ -15,10 +15,10 @@
 #include <span>
 
 #include "models/batch.h"
-#include "nn/additive_attention.h"
-#include "nn/embedding.h"
-#include "nn/gru.h"
-#include "nn/linear.h"
+#include "regard/nn/additive_attention.h"
+#include "regard/nn/embedding.h"
+#include "regard/nn/gru.h"
+#include "regard/nn/linear.h"
 
 namespace regard {
 

@@ -1,34 +1,8 @@
-#include "nn/builder.h"
+#include "regard/nn/builder.h"
 
-#include <cmath>
+#include <algorithm>
 
 namespace regard {
-namespace {
-
-RandomKey key_for(RandomKey key, std::string_view name) {
-  std::uint64_t hash = 0xcbf29ce484222325u;  // FNV-1a
-  for (const char letter : name) hash = (hash ^ static_cast<unsigned char>(letter)) * 0x100000001b3u;
-  return key.at(hash);
-}
-
-}  // namespace
-
-Tensor uniform(const Shape& shape, double limit, RandomKey key) {
-  Tensor result = Tensor::empty(shape);
-  float* values = result.data<float>();
-  for (std::int64_t i = 0; i < result.size(); ++i) {
-    const double place = uniform(key, static_cast<std::uint64_t>(i));
-    values[i] = static_cast<float>(limit * (2 * place - 1));
-  }
-  return result;
-}
-
-Tensor xavier(const Shape& shape, RandomKey key, std::int64_t parts) {
-  check(shape.rank() >= 1, "xavier: a single number has no rows and columns");
-  const std::int64_t rows = shape.rank() == 1 ? 1 : shape[-2], columns = shape[-1] / parts;
-  return uniform(shape, std::sqrt(6.0 / static_cast<double>(rows + columns)), key);
-}
-
 Builder Builder::under(std::string_view name) const {
   Builder inner = *this;
   inner.prefix_ = full(name) + ".";
@@ -47,16 +21,38 @@ Parameter& Builder::add(std::string name, const Tensor& value) const {
   return parameters_->add(std::move(name), value.to(type_), group_);
 }
 
+RandomKey Builder::key(std::string_view name) const {
+  std::uint64_t hash = 0xcbf29ce484222325u;  // FNV-1a
+  for (const char letter : full(name)) hash = (hash ^ static_cast<unsigned char>(letter)) * 0x100000001b3u;
+  return key_.at(hash);
+}
+
 Parameter& Builder::xavier(std::string_view name, const Shape& shape, std::int64_t parts) const {
-  return add(full(name), regard::xavier(shape, key_for(key_, full(name)), parts));
+  return add(full(name), regard::xavier(shape, key(name), parts));
+}
+
+Parameter& Builder::kaiming(std::string_view name, const Shape& shape) const {
+  return add(full(name), regard::kaiming(shape, key(name)));
+}
+
+Parameter& Builder::orthogonal(std::string_view name, const Shape& shape, double gain, std::int64_t parts) const {
+  return add(full(name), regard::orthogonal(shape, key(name), gain, parts));
 }
 
 Parameter& Builder::uniform(std::string_view name, const Shape& shape, double limit) const {
-  return add(full(name), regard::uniform(shape, limit, key_for(key_, full(name))));
+  return add(full(name), regard::uniform(shape, limit, key(name)));
 }
 
-Parameter& Builder::zeros(std::string_view name, const Shape& shape) const {
-  return add(full(name), Tensor::zeros(shape));
+Parameter& Builder::normal(std::string_view name, const Shape& shape, double deviation) const {
+  return add(full(name), regard::normal(shape, deviation, key(name)));
 }
+
+Parameter& Builder::constant(std::string_view name, const Shape& shape, float value) const {
+  const Tensor result = Tensor::empty(shape);
+  std::fill_n(result.data<float>(), result.size(), value);
+  return add(full(name), result);
+}
+
+Parameter& Builder::zeros(std::string_view name, const Shape& shape) const { return constant(name, shape, 0); }
 
 }  // namespace regard

@@ -1,9 +1,10 @@
-#include "nn/gru.h"
+#include "regard/nn/gru.h"
 
 #include <algorithm>
 #include <functional>
 
-#include "nn/stack.h"
+#include "base/check.h"
+#include "regard/nn/stack.h"
 
 namespace regard {
 namespace {

@@ -1,4 +1,4 @@
-#include "nn/linear.h"
+#include "regard/nn/linear.h"
 
 namespace regard {
 

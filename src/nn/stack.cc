@@ -1,7 +1,10 @@
-#include "nn/stack.h"
+#include "regard/nn/stack.h"
 
 #include <memory>
 #include <type_traits>
+
+#include "base/check.h"
+#include "tensor/arena.h"
 
 namespace regard {
 namespace {

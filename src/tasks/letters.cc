@@ -2,7 +2,8 @@
 
 #include <algorithm>
 
-#include "base/random.h"
+#include "base/check.h"
+#include "regard/random.h"
 
 namespace regard {
 namespace {

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <chrono>
 
-#include "base/context_scope.h"
+#include "regard/context.h"
 
 namespace regard {
 namespace {

@@ -13,8 +13,8 @@
 #include "decode/greedy.h"
 #include "models/seq2seq.h"
 #include "regard/context.h"
+#include "regard/train/trainer.h"
 #include "tasks/letters.h"
-#include "train/trainer.h"
 
 namespace regard {
 

@@ -7,14 +7,10 @@
 #include <memory>
 #include <vector>
 
-#include "base/context_scope.h"
+#include "base/budget.h"
+#include "regard/tensor/tensor.h"
 
 namespace regard {
-
-// Says whether memory from an arena is still valid. Never freed, so a tensor that outlives its arena can still ask.
-struct ArenaEpoch {
-  std::uint64_t now = 1;
-};
 
 class Arena {
  public:

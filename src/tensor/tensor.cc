@@ -1,7 +1,12 @@
-#include "tensor/tensor.h"
+#include "regard/tensor/tensor.h"
 
 #include <algorithm>
+#include <atomic>
 #include <cstring>
+#include <memory>
+
+#include "base/check.h"
+#include "tensor/arena.h"
 
 namespace regard {
 namespace {
@@ -44,6 +49,13 @@ void convert(const From* from, To* to, std::int64_t count) {
 
 }  // namespace
 
+struct Tensor::Storage {
+  std::atomic<std::int64_t> references{1};
+  std::byte* data;
+  std::size_t bytes;
+  std::shared_ptr<Budget> budget;
+};
+
 Tensor::Tensor(const Tensor& other)
     : data_(other.data_),
       storage_(other.storage_),
@@ -78,6 +90,12 @@ void Tensor::release() {
 void Tensor::stale() const {
   fail(ErrorKind::kInternal, "tensor ", shape_,
        " was read after the step that made it had ended; clone() what must last");
+}
+
+void Tensor::wrong_type(DType read_as) const { fail(ErrorKind::kInput, "a tensor of ", type_, " read as ", read_as); }
+
+void Tensor::wrong_count(const Shape& shape, std::size_t values) {
+  fail(ErrorKind::kInput, "a tensor of shape ", shape, " from ", values, " values");
 }
 
 void Tensor::set_shape(const Shape& shape) {

@@ -1,4 +1,4 @@
-#include "train/clip.h"
+#include "regard/train/clip.h"
 
 #include <cmath>
 

@@ -4,7 +4,7 @@
 
 #include <cstdint>
 
-#include "autograd/parameter.h"
+#include "regard/autograd/parameter.h"
 
 namespace regard {
 

@@ -1,8 +1,9 @@
-#include "train/optimizer.h"
+#include "regard/train/optimizer.h"
 
 #include <cmath>
 #include <set>
 
+#include "base/check.h"
 #include "base/float_mode.h"
 #include "kernels/optimizer.h"
 
@@ -82,6 +83,32 @@ void Sgd::change(const Parameter& parameter, const Tensor& gradient, const Chang
     };
     sgd(gradient.data<T>(), parameter.value.data<T>(), moment.defined() ? moment.data<T>() : nullptr,
         static_cast<std::size_t>(gradient.size()), numbers);
+  });
+}
+
+Adadelta::Adadelta(Parameters& parameters, const AdadeltaSettings& settings)
+    : Optimizer(parameters, settings.groups), settings_(settings), squares_(parameters.size()) {
+  check(settings.decay >= 0 && settings.decay < 1, "adadelta: decay is ", settings.decay, ", expected 0 … 1");
+  check(settings.epsilon > 0, "adadelta: epsilon is ", settings.epsilon, ", expected more than 0");
+}
+
+void Adadelta::change(const Parameter& parameter, const Tensor& gradient, const Change& change) {
+  Squares& squares = squares_[parameter.index];
+  if (!squares.gradients.defined()) {
+    squares.gradients = zeros_like(parameter.value);
+    squares.changes = zeros_like(parameter.value);
+  }
+  with_type(parameter, [&]<class T>(T) {
+    const AdadeltaNumbers<T> numbers = {
+        .gradient_scale = static_cast<T>(change.gradient_scale),
+        .decay = static_cast<T>(settings_.decay),
+        .rest = static_cast<T>(1 - settings_.decay),
+        .epsilon = static_cast<T>(settings_.epsilon),
+        .rate = static_cast<T>(change.rate),
+        .keep = static_cast<T>(1 - change.rate * change.decay),
+    };
+    adadelta(gradient.data<T>(), parameter.value.data<T>(), squares.gradients.data<T>(), squares.changes.data<T>(),
+             static_cast<std::size_t>(gradient.size()), numbers);
   });
 }
 

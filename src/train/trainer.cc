@@ -1,8 +1,9 @@
-#include "train/trainer.h"
+#include "regard/train/trainer.h"
 
 #include <cmath>
 
-#include "train/clip.h"
+#include "base/check.h"
+#include "regard/train/clip.h"
 
 namespace regard {
 

@@ -5,8 +5,8 @@
 #include <cstring>
 
 #include "base/check.h"
-#include "base/random.h"
 #include "kernels/target.h"
+#include "regard/random.h"
 
 namespace regard::verify {
 namespace {

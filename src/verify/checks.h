@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "autograd/parameter.h"
+#include "regard/autograd/parameter.h"
 #include "verify/table.h"
 
 namespace regard::verify {

@@ -8,10 +8,10 @@
 #include <memory>
 #include <numeric>
 
-#include "attention/attend.h"
-#include "autograd/ops.h"
 #include "base/check.h"
-#include "base/random.h"
+#include "regard/attention/attend.h"
+#include "regard/autograd/ops.h"
+#include "regard/random.h"
 #include "verify/checks.h"
 
 namespace regard::verify {

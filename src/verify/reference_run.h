@@ -11,7 +11,7 @@
 #include <string>
 #include <vector>
 
-#include "tensor/tensor.h"
+#include "regard/tensor/tensor.h"
 #include "verify/table.h"
 
 namespace regard::verify {

@@ -1,6 +1,7 @@
 // Rows of the table: arithmetic with broadcasting, functions of one number, dropout.
-#include "autograd/ops.h"
-#include "base/random.h"
+#include "base/check.h"
+#include "regard/autograd/ops.h"
+#include "regard/random.h"
 #include "verify/table.h"
 
 namespace regard::verify {

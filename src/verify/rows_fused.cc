@@ -1,8 +1,9 @@
 // Rows of the table: operations that do several steps at once, each with a sum inside.
 #include <algorithm>
 
-#include "attention/attend.h"
-#include "autograd/ops.h"
+#include "base/check.h"
+#include "regard/attention/attend.h"
+#include "regard/autograd/ops.h"
 #include "verify/table.h"
 
 namespace regard::verify {

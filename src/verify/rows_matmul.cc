@@ -1,5 +1,6 @@
 // Rows of the table: products of matrices.
-#include "autograd/ops.h"
+#include "base/check.h"
+#include "regard/autograd/ops.h"
 #include "verify/table.h"
 
 namespace regard::verify {

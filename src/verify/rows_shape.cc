@@ -1,7 +1,8 @@
 // Rows of the table: operations that move numbers or add them up.
 #include <numeric>
 
-#include "autograd/ops.h"
+#include "base/check.h"
+#include "regard/autograd/ops.h"
 #include "verify/table.h"
 
 namespace regard::verify {

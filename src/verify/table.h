@@ -10,8 +10,8 @@
 #include <string>
 #include <vector>
 
-#include "autograd/op.h"
-#include "autograd/tape.h"
+#include "regard/autograd/op.h"
+#include "regard/autograd/tape.h"
 #include "verify/scalar.h"
 
 namespace regard::verify {

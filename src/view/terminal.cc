@@ -11,6 +11,8 @@
 #include <iterator>
 #include <vector>
 
+#include "base/check.h"
+
 namespace regard {
 namespace {
 

@@ -13,7 +13,7 @@
 #include <string>
 #include <string_view>
 
-#include "tensor/tensor.h"
+#include "regard/tensor/tensor.h"
 
 namespace regard {
 

@@ -1,16 +1,18 @@
-#include "autograd/tape.h"
+#include "regard/autograd/tape.h"
 
 #include <gtest/gtest.h>
 
 #include <thread>
 #include <vector>
 
-#include "attention/attend.h"
 #include "autograd/allocations.h"
-#include "autograd/ops.h"
 #include "base/pool.h"
-#include "base/random.h"
 #include "kernels/target.h"
+#include "regard/attention/attend.h"
+#include "regard/autograd/ops.h"
+#include "regard/context.h"
+#include "regard/random.h"
+#include "tensor/arena.h"
 
 namespace regard {
 namespace {

@@ -1,4 +1,4 @@
-#include "base/random.h"
+#include "regard/random.h"
 
 #include <gtest/gtest.h>
 

@@ -7,7 +7,7 @@
 #include <array>
 #include <cstdlib>
 
-#include "cli/shell.h"
+#include "support/shell.h"
 
 namespace regard {
 namespace {

@@ -3,7 +3,7 @@
 
 #include <string>
 
-#include "cli/shell.h"
+#include "support/shell.h"
 
 namespace regard {
 namespace {

@@ -9,7 +9,7 @@
 #include <string>
 #include <string_view>
 
-#include "cli/shell.h"
+#include "support/shell.h"
 
 namespace {
 

@@ -6,9 +6,9 @@
 #include <sstream>
 #include <string>
 
-#include "cli/shell.h"
 #include "kernels/target.h"
 #include "support/sanitized.h"
+#include "support/shell.h"
 
 namespace regard {
 namespace {

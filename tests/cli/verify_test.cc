@@ -4,7 +4,7 @@
 #include <cctype>
 #include <string>
 
-#include "cli/shell.h"
+#include "support/shell.h"
 
 namespace {
 

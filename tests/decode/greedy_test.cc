@@ -7,9 +7,9 @@
 #include <limits>
 #include <vector>
 
-#include "base/random.h"
 #include "kernels/target.h"
 #include "regard/error.h"
+#include "regard/random.h"
 
 namespace regard {
 namespace {

@@ -243,8 +243,56 @@ def optimizers():
     case("adam", {"rate": 0.01, "beta1": 0.8, "beta2": 0.98, "epsilon": 1e-6},
          lambda p: torch.optim.Adam(p, lr=0.01, betas=(0.8, 0.98), eps=1e-6))
     case("adam", {"rate": 0.01, "decay": 0.1}, lambda p: torch.optim.AdamW(p, lr=0.01, weight_decay=0.1))
+    case("adadelta", {"rate": 1}, lambda p: torch.optim.Adadelta(p, lr=1))
+    case("adadelta", {"rate": 0.5, "rho": 0.75, "epsilon": 1e-4},
+         lambda p: torch.optim.Adadelta(p, lr=0.5, rho=0.75, eps=1e-4))
     file.write()
 
 
-for make in (matmul, arithmetic, unary, rows, moving, gru, cross_entropy, attention, optimizers):
+def schedules():
+    """The rates of the first steps: `=rate`. `plateau` is told the losses `loss`, one before each step but the first.
+    `average` follows the weights `w` [steps, count]."""
+    file = File("schedules")
+
+    def case(op, options, rate, steps, make, losses=None):
+        words = "".join(f" {key}={value}" for key, value in {"rate": rate, **options}.items())
+        file.lines.append(f"case {op}{words}")
+        optimizer = torch.optim.SGD([torch.nn.Parameter(torch.zeros(1))], lr=rate)
+        schedule = make(optimizer)
+        rates = [optimizer.param_groups[0]["lr"]]
+        for step in range(steps - 1):
+            optimizer.step()
+            schedule.step(*([] if losses is None else [losses[step]]))
+            rates.append(optimizer.param_groups[0]["lr"])
+        if losses is not None:
+            file.tensor("loss", torch.tensor(losses))
+        file.tensor("=rate", torch.tensor(rates))
+
+    lr = torch.optim.lr_scheduler
+    case("constant", {}, 0.125, 4, lambda o: lr.ConstantLR(o, factor=1))
+    for warm_up in (1, 4):
+        case("inverse_square_root", {"warm_up": warm_up}, 0.01, 12,
+             lambda o: lr.LambdaLR(o, lambda done: min((done + 1) / warm_up, (warm_up / (done + 1)) ** 0.5)))
+    case("cosine", {"steps": 10}, 0.01, 11, lambda o: lr.CosineAnnealingLR(o, 10))
+    case("cosine", {"steps": 13, "lowest": 0.001, "warm_up": 4}, 0.01, 14, lambda o: lr.SequentialLR(
+        o, [lr.LinearLR(o, 1 / 4, total_iters=3), lr.CosineAnnealingLR(o, 9, 0.001)], [4]))
+    losses = [5, 4, 4, 3.9999, 4.5, 3, 3, 3, 3, 2.999, 2, 2, 2, 2, 2, 2, 2, 1, 1, 1, 1, 1, 1, 1]
+    for options in ({"factor": 0.5, "patience": 2}, {"factor": 0.25, "patience": 0, "lowest": 0.001},
+                    {"factor": 0.5, "patience": 1, "rest": 2, "threshold": 0.01}):
+        names = {"rest": "cooldown", "lowest": "min_lr"}
+        case("plateau", options, 0.5, len(losses) + 1, lambda o: lr.ReduceLROnPlateau(
+            o, eps=0, **{names.get(key, key): value for key, value in options.items()}), losses)
+
+    from torch.optim.swa_utils import get_ema_avg_fn
+    weights = drawn(6, 5)
+    average, follow = weights[0], get_ema_avg_fn(0.75)
+    for weight in weights[1:]:
+        average = follow(average, weight, None)
+    file.lines.append("case average decay=0.75")
+    file.tensor("w", weights)
+    file.tensor("=average", average)
+    file.write()
+
+
+for make in (matmul, arithmetic, unary, rows, moving, gru, cross_entropy, attention, optimizers, schedules):
     make()

@@ -11,8 +11,8 @@
 #include <vector>
 
 #include "base/pool.h"
-#include "base/random.h"
 #include "kernels/target.h"
+#include "regard/random.h"
 #include "support/cases.h"
 
 namespace regard {

@@ -10,8 +10,8 @@
 #include <vector>
 
 #include "base/pool.h"
-#include "base/random.h"
 #include "kernels/target.h"
+#include "regard/random.h"
 
 namespace regard {
 

@@ -13,10 +13,10 @@
 #include <vector>
 
 #include "base/pool.h"
-#include "base/random.h"
 #include "kernels/target.h"
+#include "regard/random.h"
+#include "regard/train/trainer.h"
 #include "train/fingerprint.h"
-#include "train/trainer.h"
 
 namespace regard {
 namespace {

@@ -1,4 +1,4 @@
-#include "nn/builder.h"
+#include "regard/nn/builder.h"
 
 #include <gtest/gtest.h>
 

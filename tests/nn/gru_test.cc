@@ -1,4 +1,4 @@
-#include "nn/gru.h"
+#include "regard/nn/gru.h"
 
 #include <gtest/gtest.h>
 
@@ -6,11 +6,11 @@
 #include <cstring>
 #include <vector>
 
-#include "base/random.h"
-#include "nn/additive_attention.h"
-#include "nn/embedding.h"
-#include "nn/linear.h"
 #include "regard/error.h"
+#include "regard/nn/additive_attention.h"
+#include "regard/nn/embedding.h"
+#include "regard/nn/linear.h"
+#include "regard/random.h"
 
 namespace regard {
 namespace {

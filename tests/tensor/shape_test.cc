@@ -1,4 +1,4 @@
-#include "tensor/shape.h"
+#include "regard/tensor/shape.h"
 
 #include <gtest/gtest.h>
 

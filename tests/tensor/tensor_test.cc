@@ -1,4 +1,4 @@
-#include "tensor/tensor.h"
+#include "regard/tensor/tensor.h"
 
 #include <gtest/gtest.h>
 
@@ -7,6 +7,9 @@
 #include <numeric>
 #include <thread>
 #include <vector>
+
+#include "regard/context.h"
+#include "tensor/arena.h"
 
 // Asking for too much must fail as it does without the sanitizer, instead of ending the program.
 extern "C" const char* __asan_default_options();

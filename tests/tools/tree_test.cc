@@ -15,17 +15,24 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// Each folder of src/ may include itself and those before it. Public headers (regard/…) are open to all.
-constexpr std::array<std::string_view, 16> kOrder = {"base",   "tensor", "kernels", "autograd", "attention", "nn",
+// Each folder of src/ may include itself and those before it. Public headers belong to the folder that they are named
+// after: regard/nn/linear.h to nn; those directly in regard/ to base.
+constexpr std::array<std::string_view, 17> kOrder = {"base",   "tensor", "kernels", "autograd", "attention", "nn",
                                                      "verify", "models", "io",      "data",     "train",     "decode",
-                                                     "view",   "tasks",  "serve",   "cli"};
+                                                     "view",   "tasks",  "serve",   "c",        "cli"};
 
 int place(std::string_view folder) {
   const auto* found = std::find(kOrder.begin(), kOrder.end(), folder);
   return found == kOrder.end() ? -1 : static_cast<int>(found - kOrder.begin());
 }
 
-std::string first_folder(const std::string& path) { return path.substr(0, path.find('/')); }
+std::string first_folder(const std::string& path) {
+  if (path.starts_with("regard/")) {
+    const std::string rest = path.substr(7);
+    return rest.find('/') == std::string::npos ? "base" : first_folder(rest);
+  }
+  return path.substr(0, path.find('/'));
+}
 
 std::string read(const fs::path& path) {
   std::ifstream file(path, std::ios::binary);
@@ -49,7 +56,7 @@ std::string included(std::string_view line) {
   return std::string(line.substr(0, line.find('"')));
 }
 
-// What is wrong with the includes of a file of src/; empty if nothing is.
+// What is wrong with the includes of a file of src/ or include/; empty if nothing is.
 std::vector<std::string> wrong_includes(const std::string& name, const std::string& content) {
   std::vector<std::string> wrong;
   std::istringstream lines(content);
@@ -57,7 +64,7 @@ std::vector<std::string> wrong_includes(const std::string& name, const std::stri
   for (std::string line; std::getline(lines, line);) {
     ++number;
     const std::string target = included(line);
-    if (target.empty() || target.starts_with("regard/") || target.starts_with("hwy/")) continue;
+    if (target.empty() || target.starts_with("hwy/")) continue;
     const int here = place(first_folder(name)), there = place(first_folder(target));
     if (there < 0 || there > here) wrong.push_back(name + ':' + std::to_string(number) + " includes " + target);
   }
@@ -87,13 +94,21 @@ TEST(IncludeDirection, PublicHeadersIncludeOnlyEachOther) {
     for (std::string line; std::getline(lines, line);) {
       const std::string target = included(line);
       EXPECT_TRUE(target.empty() || target.starts_with("regard/")) << entry.path() << " includes " << target;
+      // What is installed must not ask for anything but the standard library.
+      EXPECT_FALSE(line.starts_with("#include <") && line.find('/') != std::string::npos)
+          << entry.path() << ": " << line;
     }
+    const std::string name = fs::relative(entry.path(), root.parent_path()).generic_string();
+    for (const std::string& each : wrong_includes(name, read(entry.path()))) ADD_FAILURE() << each;
   }
   EXPECT_GT(files, 0);
 }
 
 TEST(IncludeDirection, WrongWayIsSeen) {
   EXPECT_EQ(wrong_includes("base/a.cc", "#include \"kernels/target.h\"\n").size(), 1u);
+  EXPECT_EQ(wrong_includes("base/a.cc", "#include \"regard/nn/linear.h\"\n").size(), 1u);
+  EXPECT_EQ(wrong_includes("regard/tensor/a.h", "#include \"regard/nn/linear.h\"\n").size(), 1u);
+  EXPECT_EQ(wrong_includes("base/a.cc", "#include \"regard/error.h\"\n").size(), 0u);
   EXPECT_EQ(wrong_includes("base/a.cc", "  # include \"nowhere/x.h\"\n").size(), 1u);
   EXPECT_EQ(wrong_includes("cli/a.cc", "#include \"kernels/target.h\"\n#include <vector>\n").size(), 0u);
 }

@@ -1,15 +1,16 @@
-#include "train/clip.h"
+#include "regard/train/clip.h"
 
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <cstring>
 #include <limits>
 #include <vector>
 
 #include "base/pool.h"
-#include "base/random.h"
 #include "kernels/target.h"
-#include "train/optimizer.h"
+#include "regard/random.h"
+#include "regard/train/optimizer.h"
 
 namespace regard {
 namespace {

@@ -10,9 +10,9 @@
 
 #include "base/pool.h"
 #include "models/seq2seq.h"
+#include "regard/train/trainer.h"
 #include "support/sanitized.h"
 #include "tasks/letters.h"
-#include "train/trainer.h"
 
 namespace {
 std::atomic<bool> counting{false};

@@ -1,4 +1,4 @@
-#include "train/optimizer.h"
+#include "regard/train/optimizer.h"
 
 #include <gtest/gtest.h>
 
@@ -87,6 +87,30 @@ TEST(Adam, DecayShrinksTheWeightApartFromTheGradient) {
   set_gradient(gradients, weight, {0});
   adam.step(gradients, 0.1);
   EXPECT_EQ(values_of(weight)[0], 2.0f * static_cast<float>(1 - 0.1 * 0.5));
+}
+
+TEST(Adadelta, StepsGrowFromNothingWhateverTheGradientsSize) {
+  for (const float gradient : {1e-1f, 1.0f, -1e4f}) {
+    Parameters parameters;
+    Parameter& weight = parameters.add("weight", Tensor::of({1}, {0.0f}));
+    Gradients gradients(parameters);
+    Adadelta adadelta(parameters);
+    set_gradient(gradients, weight, {gradient});
+    adadelta.step(gradients, 1);
+    // √ε/√(0.1·g²): as if the gradient had length 1/√0.1
+    EXPECT_NEAR(values_of(weight)[0], (gradient > 0 ? -1 : 1) * std::sqrt(1e-6 / 0.1), 1e-5) << gradient;
+    const float before = values_of(weight)[0];
+    set_gradient(gradients, weight, {gradient});
+    adadelta.step(gradients, 1);
+    EXPECT_EQ(values_of(weight)[0]<before, gradient> 0);
+  }
+}
+
+TEST(Adadelta, SettingsThatMakeNoSenseAreErrors) {
+  Parameters parameters;
+  EXPECT_THROW(Adadelta(parameters, {.decay = 1}), Error);
+  EXPECT_THROW(Adadelta(parameters, {.decay = -0.1}), Error);
+  EXPECT_THROW(Adadelta(parameters, {.epsilon = 0}), Error);
 }
 
 TEST(Optimizer, GroupsHaveTheirOwnRateAndDecay) {

@@ -1,11 +1,11 @@
-#include "train/trainer.h"
+#include "regard/train/trainer.h"
 
 #include <gtest/gtest.h>
 
 #include <cmath>
 #include <limits>
 
-#include "autograd/ops.h"
+#include "regard/autograd/ops.h"
 #include "regard/error.h"
 #include "train/fingerprint.h"
 

@@ -4,9 +4,9 @@
 #include <cmath>
 #include <limits>
 
-#include "autograd/ops.h"
-#include "base/random.h"
 #include "kernels/target.h"
+#include "regard/autograd/ops.h"
+#include "regard/random.h"
 #include "verify/checks.h"
 
 namespace regard {

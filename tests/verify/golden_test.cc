@@ -7,11 +7,13 @@
 #include <memory>
 #include <sstream>
 
-#include "attention/attend.h"
-#include "autograd/ops.h"
 #include "base/check.h"
 #include "kernels/target.h"
-#include "train/optimizer.h"
+#include "regard/attention/attend.h"
+#include "regard/autograd/ops.h"
+#include "regard/train/average.h"
+#include "regard/train/optimizer.h"
+#include "regard/train/schedule.h"
 
 namespace regard {
 namespace {
@@ -196,7 +198,7 @@ TEST_P(GoldenNumbers, AgreeOnEveryTarget) {
 
 TEST(Golden, OptimizersAgree) {
   const std::vector<Golden> all = read("optimizers");
-  ASSERT_GE(all.size(), 5u);
+  ASSERT_GE(all.size(), 7u);
   for (const Golden& golden : all) {
     Parameters parameters;
     const Parameter& weight = parameters.add("w", golden.tensors.at("w0").to(DType::kF32));
@@ -206,6 +208,10 @@ TEST(Golden, OptimizersAgree) {
     if (golden.op == "sgd") {
       optimizer =
           std::make_unique<Sgd>(parameters, SgdSettings{.momentum = golden.real("momentum", 0), .groups = groups});
+    } else if (golden.op == "adadelta") {
+      optimizer = std::make_unique<Adadelta>(
+          parameters, AdadeltaSettings{
+                          .decay = golden.real("rho", 0.9), .epsilon = golden.real("epsilon", 1e-6), .groups = groups});
     } else {
       optimizer = std::make_unique<Adam>(parameters, AdamSettings{.beta1 = golden.real("beta1", 0.9),
                                                                   .beta2 = golden.real("beta2", 0.999),
@@ -219,6 +225,69 @@ TEST(Golden, OptimizersAgree) {
       optimizer->step(gradients, golden.real("rate", 0));
     }
     expect_close(weight.value, golden.tensors.at("=w"), 1e-5, golden.where);
+  }
+}
+
+// The rates of a schedule, one a step.
+std::vector<double> rates_of(const Golden& golden, std::int64_t steps) {
+  const double rate = golden.real("rate", 0), lowest = golden.real("lowest", 0);
+  std::vector<double> rates;
+  if (golden.op == "plateau") {
+    Plateau plateau({.rate = rate,
+                     .factor = golden.real("factor", 0),
+                     .patience = golden.number("patience", 0),
+                     .threshold = golden.real("threshold", 1e-4),
+                     .rest = golden.number("rest", 0),
+                     .lowest = lowest});
+    rates.push_back(plateau.rate());
+    for (std::int64_t step = 1; step < steps; ++step) {
+      plateau.report(golden.tensors.at("loss").data<double>()[step - 1]);
+      rates.push_back(plateau.rate());
+    }
+    return rates;
+  }
+  Schedule schedule;
+  if (golden.op == "constant") schedule = constant_rate(rate);
+  if (golden.op == "inverse_square_root") {
+    schedule = inverse_square_root({.rate = rate, .warm_up = golden.number("warm_up", 0)});
+  }
+  if (golden.op == "cosine") {
+    schedule = cosine(
+        {.rate = rate, .lowest = lowest, .steps = golden.number("steps", 0), .warm_up = golden.number("warm_up", 0)});
+  }
+  check(schedule != nullptr, "no schedule '", golden.op, "'");
+  for (std::int64_t step = 0; step < steps; ++step) rates.push_back(schedule(step));
+  return rates;
+}
+
+TEST(Golden, SchedulesAgree) {
+  std::map<std::string, int> seen;
+  for (const Golden& golden : read("schedules")) {
+    ++seen[golden.op];
+    if (golden.op == "average") continue;
+    const Tensor& expected = golden.tensors.at("=rate");
+    const std::vector<double> rates = rates_of(golden, expected.size());
+    for (std::size_t step = 0; step < rates.size(); ++step) {
+      EXPECT_NEAR(rates[step], expected.data<double>()[step], 1e-9) << golden.where << ", step " << step;
+    }
+  }
+  EXPECT_EQ(seen, (std::map<std::string, int>{
+                      {"average", 1}, {"constant", 1}, {"cosine", 2}, {"inverse_square_root", 2}, {"plateau", 3}}));
+}
+
+TEST(Golden, AveragesAgree) {
+  const Golden golden = read("schedules").back();
+  ASSERT_EQ(golden.op, "average");
+  for (const DType type : {DType::kF32, DType::kF64}) {
+    const Tensor weights = golden.tensors.at("w").to(type);
+    Parameters parameters;
+    const Parameter& weight = parameters.add("w", Tensor::zeros({weights[1]}, type));
+    Average average(parameters, golden.real("decay", 0));
+    for (std::int64_t step = 0; step < weights[0]; ++step) {
+      weight.value.copy_from(weights.slice(0, step, step + 1).reshape(weight.value.shape()));
+      average.update();
+    }
+    expect_close(average.of(weight), golden.tensors.at("=average"), 1e-6, golden.where);
   }
 }
 

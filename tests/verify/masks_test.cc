@@ -5,10 +5,10 @@
 #include <cmath>
 #include <limits>
 
-#include "attention/attend.h"
-#include "autograd/ops.h"
-#include "base/random.h"
 #include "kernels/target.h"
+#include "regard/attention/attend.h"
+#include "regard/autograd/ops.h"
+#include "regard/random.h"
 #include "verify/checks.h"
 
 namespace regard {

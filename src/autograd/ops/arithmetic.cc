@@ -1,7 +1,8 @@
 // Arithmetic with broadcasting. An operand that was spread gets the sum of the gradients of all its copies.
 #include "autograd/by_type.h"
 #include "autograd/kernel_calls.h"
-#include "autograd/ops.h"
+#include "base/float_mode.h"
+#include "regard/autograd/ops.h"
 
 namespace regard {
 namespace {

@@ -2,7 +2,10 @@
 #include "kernels/dropout.h"
 
 #include "autograd/by_type.h"
-#include "autograd/ops.h"
+#include "base/check.h"
+#include "base/float_mode.h"
+#include "regard/autograd/ops.h"
+#include "tensor/arena.h"
 
 namespace regard {
 

@@ -3,8 +3,10 @@
 #include <cstring>
 
 #include "autograd/by_type.h"
-#include "autograd/ops.h"
+#include "base/check.h"
+#include "base/float_mode.h"
 #include "base/pool.h"
+#include "regard/autograd/ops.h"
 
 namespace regard {
 

@@ -1,10 +1,12 @@
 // One step of a gated recurrent unit: the product of the state, then the gates (kernels/gru.h).
 #include "autograd/by_type.h"
 #include "autograd/kernel_calls.h"
-#include "autograd/ops.h"
 #include "autograd/weight_product.h"
+#include "base/check.h"
+#include "base/float_mode.h"
 #include "kernels/gemm.h"
 #include "kernels/gru.h"
+#include "regard/autograd/ops.h"
 
 namespace regard {
 namespace {

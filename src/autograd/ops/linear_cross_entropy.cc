@@ -8,10 +8,12 @@
 
 #include "autograd/by_type.h"
 #include "autograd/kernel_calls.h"
-#include "autograd/ops.h"
 #include "autograd/weight_product.h"
+#include "base/check.h"
+#include "base/float_mode.h"
 #include "kernels/cross_entropy.h"
 #include "kernels/gemm.h"
+#include "regard/autograd/ops.h"
 
 namespace regard {
 namespace {

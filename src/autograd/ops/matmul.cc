@@ -1,9 +1,11 @@
 // y = a·b + bias:   da = dy·bᵀ   db = aᵀ·dy   dbias = Σ_rows dy
 #include "autograd/by_type.h"
 #include "autograd/kernel_calls.h"
-#include "autograd/ops.h"
 #include "autograd/weight_product.h"
+#include "base/check.h"
+#include "base/float_mode.h"
 #include "kernels/gemm.h"
+#include "regard/autograd/ops.h"
 
 namespace regard {
 namespace {

@@ -1,8 +1,9 @@
 // Sums and means. Backward: every element gets the gradient of the sum it went into.
 #include "autograd/by_type.h"
 #include "autograd/kernel_calls.h"
-#include "autograd/ops.h"
+#include "base/float_mode.h"
 #include "kernels/copy.h"
+#include "regard/autograd/ops.h"
 
 namespace regard {
 namespace {

@@ -2,9 +2,11 @@
 #include <cstring>
 
 #include "autograd/by_type.h"
-#include "autograd/ops.h"
+#include "base/check.h"
+#include "base/float_mode.h"
 #include "kernels/norm.h"
 #include "kernels/softmax.h"
+#include "regard/autograd/ops.h"
 
 namespace regard {
 namespace {

@@ -1,7 +1,10 @@
 // Operations that only move numbers: concat, slice, transpose, reshape. The backward of each moves the gradient back.
 #include "autograd/by_type.h"
-#include "autograd/ops.h"
+#include "base/check.h"
+#include "base/float_mode.h"
 #include "kernels/copy.h"
+#include "regard/autograd/ops.h"
+#include "tensor/arena.h"
 
 namespace regard {
 namespace {

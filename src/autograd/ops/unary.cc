@@ -1,7 +1,8 @@
 // Functions of one number, element by element.
 #include "autograd/by_type.h"
-#include "autograd/ops.h"
+#include "base/float_mode.h"
 #include "kernels/elementwise.h"
+#include "regard/autograd/ops.h"
 
 namespace regard {
 namespace {

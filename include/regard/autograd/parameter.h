@@ -1,0 +1,72 @@
+// What is learned. A model holds references into one Parameters; gradients are kept apart from it, so that a model is
+// read-only while it computes and several threads can use it at once.
+//
+//     Parameters parameters;
+//     Parameter& weight = parameters.add("encoder.weight", xavier({128, 256}, key));
+//     Gradients gradients(parameters);
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "regard/export.h"
+#include "regard/tensor/tensor.h"
+
+namespace regard {
+
+struct Parameter {
+  std::string name;
+  Tensor value;
+  std::string group;          // optimisers may treat groups differently: "" is the default one
+  bool frozen = false;        // takes part in the forward pass, gets no gradient and is not changed
+  std::size_t index = 0;      // its place in Parameters
+  std::uint64_t version = 0;  // rises with every change of the value: packed copies know when they are out of date
+};
+
+class REGARD_API Parameters {
+ public:
+  Parameters() = default;
+  Parameters(const Parameters&) = delete;
+  Parameters& operator=(const Parameters&) = delete;
+
+  Parameter& add(std::string name, Tensor value, std::string group = "");
+  Parameter& find(std::string_view name);
+  void freeze(std::string_view prefix, bool frozen = true);  // all whose name begins so; throws if there is none
+
+  std::size_t size() const { return all_.size(); }
+  std::int64_t count() const;  // numbers in all
+  auto begin() { return all_.begin(); }
+  auto end() { return all_.end(); }
+  auto begin() const { return all_.begin(); }
+  auto end() const { return all_.end(); }
+  const Parameter& operator[](std::size_t index) const { return all_[index]; }
+  Parameter& operator[](std::size_t index) { return all_[index]; }
+
+ private:
+  std::deque<Parameter> all_;  // references stay good
+};
+
+// One gradient a parameter. They add up over backward passes until zero() is called.
+class REGARD_API Gradients {
+ public:
+  explicit Gradients(const Parameters& parameters);
+
+  const Tensor& of(const Parameter& parameter) const;
+  void zero();
+  // Gradients that nothing was added to since zero() hold what was there before; this makes them zeros. Call it before
+  // reading gradients; Optimizer does.
+  void settle();
+
+ private:
+  friend class Tape;
+  struct Slot {
+    Tensor gradient;
+    bool fresh = true;  // zero() came last: the next one to add may overwrite
+  };
+  std::vector<Slot> slots_;
+};
+
+}  // namespace regard

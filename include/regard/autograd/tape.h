@@ -1,0 +1,151 @@
+// The tape: it records operations while they run, and goes back over them to find gradients.
+//
+//     Tape tape(gradients);
+//     Var y = tanh(matmul(tape.constant(x), tape.use(weight)));
+//     tape.backward(sum(y));                                       // adds to gradients
+//     tape.reset();                                                // the step is over: its memory is used again
+//
+// An operation is one function: it computes the value and hands the tape a lambda that turns the gradient of its output
+// into gradients of its inputs. All memory of a step comes from the tape's arena; after the first steps nothing is
+// taken from the heap. A tape belongs to one thread at a time; two tapes in two threads may share a model.
+#pragma once
+
+#include <cstdint>
+#include <initializer_list>
+#include <memory>
+#include <new>
+#include <span>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+#include "regard/autograd/op.h"
+#include "regard/autograd/parameter.h"
+#include "regard/export.h"
+#include "regard/tensor/tensor.h"
+
+namespace regard {
+
+class Arena;
+class Tape;
+struct PackedMatrix;
+
+// A value on a tape.
+class REGARD_API Var {
+ public:
+  Var() = default;
+  const Tensor& value() const;
+  const Shape& shape() const { return value().shape(); }
+  std::int64_t operator[](int dimension) const { return value()[dimension]; }
+  DType dtype() const { return value().dtype(); }
+  bool needs_gradient() const;
+  bool is_parameter() const;
+  Tape& tape() const {
+    if (tape_ == nullptr) [[unlikely]]
+      undefined();
+    return *tape_;
+  }
+  bool defined() const { return tape_ != nullptr; }
+
+ private:
+  friend class Tape;
+  [[noreturn]] static void undefined();
+  Var(Tape* tape, std::uint32_t index, std::uint32_t step) : tape_(tape), index_(index), step_(step) {}
+  Tape* tape_ = nullptr;
+  std::uint32_t index_ = 0;
+  std::uint32_t step_ = 0;
+};
+
+// Where a backward pass writes. False if nobody wants this gradient.
+struct Target {
+  Tensor gradient;
+  bool add = false;  // add to what is there; else overwrite
+  explicit operator bool() const { return gradient.defined(); }
+};
+
+class REGARD_API Tape {
+ public:
+  Tape();                               // forward only: nothing is recorded
+  explicit Tape(Gradients& gradients);  // parameters get gradients
+  ~Tape();
+  Tape(const Tape&) = delete;
+  Tape& operator=(const Tape&) = delete;
+
+  Var constant(Tensor value);           // no gradient
+  Var variable(Tensor value);           // a gradient that can be read with gradient() until reset
+  Var use(const Parameter& parameter);  // its gradient is added to the Gradients of this tape
+
+  void backward(Var loss);                        // of a single number
+  void backward(Var output, const Tensor& seed);  // seed: the gradient of output
+  const Tensor& gradient(Var x) const;            // after backward; not defined if nothing reached x
+  void reset();                                   // ends the step
+
+  std::size_t nodes() const { return count_; }
+
+  // The rest is for those who write operations.
+
+  Tensor make(const Shape& shape, DType type = DType::kF32) { return Tensor::empty(*arena_, shape, type); }
+  Arena& arena() { return *arena_; }
+
+  // Puts `value` on the tape. `back(gradient of the value)` is kept if one of the inputs needs it.
+  template <class Back>
+  Var record(Op op, Tensor value, std::initializer_list<Var> inputs, Back back) {
+    return record(op, std::move(value), std::span<const Var>(inputs.begin(), inputs.size()), std::move(back));
+  }
+  template <class Back>
+  Var record(Op op, Tensor value, std::span<const Var> inputs, Back back);
+
+  // For their lambdas: where the gradient of x goes.
+  Target target(Var x);
+  // For those that only look at their input in another way (reshape): x's gradient is `gradient` itself.
+  void pass(Var x, const Tensor& gradient);
+  // b as the kernels want it; a parameter is packed once for each of its versions.
+  PackedMatrix packed(Var b, bool transposed);
+
+ private:
+  friend class Var;
+  struct Node {
+    Tensor value;
+    Tensor gradient;
+    const Parameter* parameter = nullptr;
+    void* closure = nullptr;
+    void (*back)(void* closure, const Tensor& gradient) = nullptr;
+    void (*destroy)(void* closure) = nullptr;
+    Op op = Op::constant;
+    bool needs = false;
+    bool reached = false;   // the gradient holds something
+    bool borrowed = false;  // the gradient's memory is that of another node: to be copied before something is added
+  };
+  struct Packed;
+
+  Node& add_node(Op op, Tensor value);
+  Node& node(Var x) const;
+  void* allocate(std::size_t bytes);
+  Var last() { return {this, static_cast<std::uint32_t>(count_ - 1), step_}; }
+
+  static constexpr std::size_t kChunk = 256;
+  std::vector<std::unique_ptr<Node[]>> chunks_;  // nodes never move, so references to values stay good
+  std::size_t count_ = 0;
+  std::uint32_t step_ = 1;
+  std::unique_ptr<Arena> arena_;
+  Gradients* gradients_ = nullptr;
+  std::vector<Packed> packed_[2];  // by Parameter::index; as is, transposed
+};
+
+template <class Back>
+Var Tape::record(Op op, Tensor value, std::span<const Var> inputs, Back back) {
+  bool needs = false;
+  for (const Var& input : inputs) needs |= input.defined() && node(input).needs;
+  Node& added = add_node(op, std::move(value));
+  if (needs) {
+    added.needs = true;
+    added.closure = new (allocate(sizeof(Back))) Back(std::move(back));
+    added.back = [](void* closure, const Tensor& gradient) { (*static_cast<Back*>(closure))(gradient); };
+    if constexpr (!std::is_trivially_destructible_v<Back>) {
+      added.destroy = [](void* closure) { static_cast<Back*>(closure)->~Back(); };
+    }
+  }
+  return last();
+}
+
+}  // namespace regard

@@ -1,0 +1,51 @@
+// How layers come by their parameters: a Builder knows where they go, what they are called and where their first values
+// come from.
+//
+//     const Builder builder(parameters, RandomKey(seed));
+//     Linear readout(builder.under("readout"), 256, 128);       // adds "readout.weight" and "readout.bias"
+//
+// First values are drawn by the parameter's full name, so neither the order in which layers are made nor another layer
+// beside them changes a value.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+#include "regard/autograd/parameter.h"
+#include "regard/export.h"
+#include "regard/nn/initial.h"
+#include "regard/random.h"
+
+namespace regard {
+
+class REGARD_API Builder {
+ public:
+  Builder(Parameters& parameters, RandomKey key, DType type = DType::kF32)
+      : parameters_(&parameters), key_(key), type_(type) {}
+
+  Builder under(std::string_view name) const;      // "encoder" within "": "encoder.…"
+  Builder in_group(std::string_view group) const;  // of the optimiser
+
+  Parameter& xavier(std::string_view name, const Shape& shape, std::int64_t parts = 1) const;
+  Parameter& kaiming(std::string_view name, const Shape& shape) const;
+  Parameter& orthogonal(std::string_view name, const Shape& shape, double gain = 1, std::int64_t parts = 1) const;
+  Parameter& uniform(std::string_view name, const Shape& shape, double limit) const;
+  Parameter& normal(std::string_view name, const Shape& shape, double deviation) const;
+  Parameter& constant(std::string_view name, const Shape& shape, float value) const;
+  Parameter& zeros(std::string_view name, const Shape& shape) const;
+
+  RandomKey key(std::string_view name) const;  // for a layer that draws numbers of its own
+
+ private:
+  std::string full(std::string_view name) const;
+  Parameter& add(std::string name, const Tensor& value) const;
+
+  Parameters* parameters_;
+  RandomKey key_;
+  DType type_;
+  std::string prefix_;
+  std::string group_;
+};
+
+}  // namespace regard
