@@ -40,6 +40,9 @@ Var silu(Var x);
 Var exp(Var x);
 Var log(Var x);
 
+// a∘σ(b), x = [a, b] along the last dimension.                             Dauphin et al. 2017
+Var glu(Var x);
+
 // Over the last dimension. A row of nothing but −∞ has no weights: softmax gives zeros, log_softmax −∞, the gradient is
 // zero.
 Var softmax(Var x);
@@ -58,11 +61,32 @@ Var concat(std::initializer_list<Var> parts, int dimension);
 Var slice(Var x, int dimension, std::int64_t begin, std::int64_t end);
 Var transpose(Var x, int a, int b);
 Var reshape(Var x, const Shape& shape);
+// The parts of the given sizes, which add up to the dimension, one after another. The list lives until the step ends.
+std::span<const Var> split(Var x, int dimension, std::span<const std::int64_t> sizes);
+std::span<const Var> split(Var x, int dimension, std::int64_t parts);  // of equal size
 
 Var sum(Var x);                 // to a single number
 Var sum(Var x, int dimension);  // the dimension goes away
 Var mean(Var x);
 Var mean(Var x, int dimension);
+Var cumulative_sum(Var x, int dimension);  // y_i = Σ_{j ≤ i} x_j
+
+// The largest of the last dimension: of equals the first, and a NaN counts as larger than everything.
+struct Chosen {
+  Var values;
+  Tensor ids;  // i32, where each of the values stood; valid until the step ends
+};
+Chosen max(Var x);                    // the dimension goes away
+Chosen top_k(Var x, std::int64_t k);  // [..., k], largest first
+Tensor arg_max(Var x);                // the ids of max
+
+// By number along the last dimension, ids i32. gather: y[…, k] = x[…, ids[…, k]]. scatter_add: y[…, ids[…, k]] += x[…,
+// k] in the order of k, into `size` zeros. An id outside throws.
+Var gather(Var x, const Tensor& ids);
+Var scatter_add(Var x, const Tensor& ids, std::int64_t size);
+
+// `value` where mask (i8, spread to x) is 0, whatever x holds there; x where it is not.
+Var masked_fill(Var x, const Tensor& mask, double value);
 
 // y = x/(1 − p) where kept, 0 where dropped. x [items, …]: item i draws its numbers from key.at(ids[i]), so they depend
 // on the example, not on its place in the batch. Without ids, an item's id is its number.

@@ -79,6 +79,31 @@ def matmul():
     file.write()
 
 
+def choices():
+    """Choosing, leaving out, gating and running sums; products of many matrices with one."""
+    file = File("choices")
+    for dimension in (0, 1, -1):
+        file.case("cumulative_sum", {"dimension": dimension}, {"x": drawn(3, 4, 5)}, lambda x: torch.cumsum(x, dimension))
+    for sizes in [(3, 7), (2, 3, 17)]:
+        file.case("max", {}, {"x": drawn(*sizes, low=-9, high=9)}, lambda x: torch.max(x, -1).values)
+        file.case("top_k", {"k": 4}, {"x": drawn(*sizes, low=-9, high=9)}, lambda x: torch.topk(x, 4, -1).values)
+        ids = torch.randint(0, sizes[-1], (*sizes[:-1], 5))
+        file.case("gather", {}, {"x": drawn(*sizes)}, lambda x, ids: torch.gather(x, -1, ids), {"ids": ids})
+        ids = torch.randint(0, 6, sizes)
+        file.case("scatter_add", {"size": 6}, {"x": drawn(*sizes)},
+                  lambda x, ids: torch.zeros(*sizes[:-1], 6).scatter_add(-1, ids, x), {"ids": ids})
+        mask = torch.randint(0, 2, sizes)
+        file.case("masked_fill", {"value": -2.5}, {"x": drawn(*sizes)},
+                  lambda x, mask: x.masked_fill(mask == 0, -2.5), {"mask": mask})
+    for sizes in [(3, 8), (2, 3, 34), (5, 2)]:
+        file.case("glu", {}, {"x": drawn(*sizes, low=-4, high=4)}, lambda x: F.glu(x, -1))
+    for ta, tb in [(1, 0), (0, 1), (1, 1)]:
+        inputs = {"a": drawn(2, 4, 3) if ta else drawn(2, 3, 4), "b": drawn(5, 4) if tb else drawn(4, 5)}
+        file.case("matmul", {"transpose_a": ta, "transpose_b": tb}, inputs,
+                  lambda a, b: (a.mT if ta else a) @ (b.mT if tb else b))
+    file.write()
+
+
 def arithmetic():
     file = File("arithmetic")
     calls = {
@@ -242,5 +267,6 @@ def optimizers():
     file.write()
 
 
-for make in (matmul, arithmetic, unary, rows, moving, gru, cross_entropy, attention, optimizers):
+# New ones at the end: the numbers of the files before them stay as they are.
+for make in (matmul, arithmetic, unary, rows, moving, gru, cross_entropy, attention, optimizers, choices):
     make()

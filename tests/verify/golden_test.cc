@@ -80,6 +80,13 @@ Tensor whole_numbers(const Tensor& x) {
   return result;
 }
 
+Tensor bytes(const Tensor& x) {
+  Tensor result = Tensor::empty(x.shape(), DType::kI8);
+  for (std::int64_t i = 0; i < x.size(); ++i)
+    result.data<std::int8_t>()[i] = static_cast<std::int8_t>(x.data<double>()[i]);
+  return result;
+}
+
 // The operation of a case on inputs that are on the tape.
 Var call(const Golden& golden, const std::map<std::string, Var>& in) {
   const auto x = [&](const char* name) {
@@ -125,6 +132,14 @@ Var call(const Golden& golden, const std::map<std::string, Var>& in) {
   const bool all = !golden.options.contains("dimension");
   if (op == "sum") return all ? sum(x("x")) : sum(x("x"), dimension());
   if (op == "mean") return all ? mean(x("x")) : mean(x("x"), dimension());
+  const auto ids = [&] { return whole_numbers(golden.tensors.at("ids")); };
+  if (op == "cumulative_sum") return cumulative_sum(x("x"), dimension());
+  if (op == "max") return max(x("x")).values;
+  if (op == "top_k") return top_k(x("x"), golden.number("k", 0)).values;
+  if (op == "gather") return gather(x("x"), ids());
+  if (op == "scatter_add") return scatter_add(x("x"), ids(), golden.number("size", 0));
+  if (op == "masked_fill") return masked_fill(x("x"), bytes(golden.tensors.at("mask")), golden.real("value", 0));
+  if (op == "glu") return glu(x("x"));
   if (op == "gru_cell") {
     return gru_cell(x("input"), x("state"), x("recurrent"), x("bias"), golden.number("active", -1));
   }
@@ -172,8 +187,8 @@ struct FileOfCases {
   std::size_t cases;  // at least
 };
 constexpr FileOfCases kFiles[] = {
-    {"matmul", 27},  {"arithmetic", 24},          {"unary", 8},          {"rows", 18}, {"moving", 23},
-    {"gru_cell", 4}, {"linear_cross_entropy", 5}, {"attend_additive", 3}};
+    {"matmul", 27},  {"arithmetic", 24},          {"unary", 8},           {"rows", 18},   {"moving", 23},
+    {"gru_cell", 4}, {"linear_cross_entropy", 5}, {"attend_additive", 3}, {"choices", 19}};
 
 class GoldenNumbers : public testing::TestWithParam<FileOfCases> {};
 INSTANTIATE_TEST_SUITE_P(All, GoldenNumbers, testing::ValuesIn(kFiles),
