@@ -7,6 +7,7 @@
 
 #include "autograd/tape.h"
 #include "base/random.h"
+#include "kernels/cells.h"
 
 namespace regard {
 
@@ -92,11 +93,35 @@ Var masked_fill(Var x, const Tensor& mask, double value);
 // on the example, not on its place in the batch. Without ids, an item's id is its number.
 Var dropout(Var x, float p, RandomKey key, std::span<const std::uint64_t> ids = {});
 
-// One step of a gated recurrent unit (Cho et al. 2014, with the reset gate after the product):
-//   r = σ(x_r + u_r), z = σ(x_z + u_z), n = tanh(x_n + r∘u_n), h′ = n + z∘(h − n),   [u_r u_z u_n] = h·recurrent + bias
-// input [batch, 3·width] holds x·W + b in the order r, z, n; recurrent [width, 3·width]; bias [3·width]. Rows from
-// `active` on keep their state: sequences that have ended, in a batch sorted by length (−1: all rows are active).
+// One step of a recurrent layer (kernels/cells.h has the equations): input [batch, gates·width] holds x·W + b, state
+// [batch, width], recurrent [width, gates·width], bias [gates·width]. Gates stand in the order r, z, n (gru) and i, f,
+// g, o (lstm). Rows from `active` on keep their state: sequences that have ended, in a batch sorted by length (−1: all
+// rows are active).
+Var tanh_cell(Var input, Var state, Var recurrent, Var bias, std::int64_t active = -1);
 Var gru_cell(Var input, Var state, Var recurrent, Var bias, std::int64_t active = -1);
+struct RecurrentState {
+  Var state;   // [batch, width]
+  Var memory;  // [batch, width], of an LSTM
+};
+RecurrentState lstm_cell(Var input, const RecurrentState& before, Var recurrent, Var bias, std::int64_t active = -1);
+
+// A recurrent layer over whole sequences: x [time, batch, inputs], the batch sorted by length, longest first. Going
+// backward a sequence starts at its own last element. Nothing behind the end of a sequence is read, and the states
+// there are zeros. Without an initial state it is zeros.
+enum class Direction { kForward, kBackward };
+struct RecurrentWeights {
+  Var input;           // [inputs, gates·width]
+  Var input_bias;      // [gates·width]
+  Var recurrent;       // [width, gates·width]
+  Var recurrent_bias;  // [gates·width]
+};
+struct Recurrence {
+  Var states;  // [time, batch, width]
+  Var last;    // [batch, width]: after the last element read
+  Var memory;  // [batch, width], of an LSTM: likewise
+};
+Recurrence recurrence(Cell cell, Var x, const RecurrentWeights& weights, std::span<const std::int32_t> lengths,
+                      Direction direction = Direction::kForward, const RecurrentState& initial = {});
 
 // The loss −Σ_i w_i · log softmax(x_i·weight + bias)[target_i] without ever holding [rows, vocabulary].
 // x [rows, width], weight [width, vocabulary] ([vocabulary, width] if transposed: tied embeddings), bias [vocabulary]

@@ -31,9 +31,9 @@ struct BinaryRows {
   Path path;
 };
 
-inline constexpr std::size_t kSumBlock = 4096;     // elements of a long row that are added up at a time
-inline constexpr std::size_t kRowBlock = 64;       // rows that are added up at a time …
-inline constexpr std::size_t kColumnBlock = 1024;  // … and columns of them: the sums stay in the first-level cache
+inline constexpr std::size_t kSumBlock = 4096;  // elements of a long row that are added up at a time
+inline constexpr std::size_t kColumnBlock =
+    1024;  // columns of rows that are added up: the sums stay in the first cache
 
 }  // namespace regard
 #endif

@@ -57,6 +57,9 @@ struct Operand {
 // out = a op b; out is dense.
 void binary(Binary op, std::span<const std::size_t> shape, Operand<float> a, Operand<float> b, float* out);
 
+// Rows of a sum over rows are added up in blocks, and the sums of the blocks likewise.
+inline constexpr std::size_t kRowBlock = 64;
+
 // y (= or +=) the sum of the dense tensor x over the dimensions whose bit is set in `summed` (bit 0: shape[0]); y has
 // the other dimensions, in their order.
 void sum_dimensions(std::span<const std::size_t> shape, unsigned summed, const float* x, float* y, bool add);

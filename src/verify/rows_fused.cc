@@ -8,49 +8,6 @@
 namespace regard::verify {
 namespace {
 
-std::string word(std::int64_t active) { return active < 0 ? "" : text(", ", active, " active"); }
-
-Case recurrent_step(std::int64_t batch, std::int64_t width, std::int64_t active = -1) {
-  Case made;
-  made.name = text("gru_cell ", batch, " × ", width, word(active));
-  made.inputs = {{.name = "input", .shape = {batch, 3 * width}, .low = -2, .high = 2, .batched = true},
-                 {.name = "state", .shape = {batch, width}, .batched = true},
-                 {.name = "recurrent", .shape = {width, 3 * width}},
-                 {.name = "bias", .shape = {3 * width}}};
-  const auto active_of = [active](Items items) {
-    return active < 0 ? -1 : std::clamp<std::int64_t>(active - items.begin, 0, items.count());
-  };
-  made.build = [=](Tape&, std::span<const Var> x, Items items) {
-    return gru_cell(x[0], x[1], x[2], x[3], active_of(items));
-  };
-  made.formula = [=](std::span<const Numbers> x, Items items) {
-    const Numbers &input = x[0], &state = x[1], &recurrent = x[2], &bias = x[3];
-    const std::int64_t alive = active_of(items) < 0 ? items.count() : active_of(items);
-    std::vector<Scalar> y;
-    for (std::int64_t i = 0; i < items.count(); ++i) {
-      for (std::int64_t c = 0; c < width; ++c) {
-        const Scalar& h = state[i * width + c];
-        if (i >= alive) {
-          y.push_back(h);
-          continue;
-        }
-        const auto part = [&](std::int64_t gate) {  // u of one gate
-          Scalar sum = bias[gate * width + c];
-          for (std::int64_t k = 0; k < width; ++k)
-            sum += state[i * width + k] * recurrent[k * 3 * width + gate * width + c];
-          return sum;
-        };
-        const Scalar* row = &input.all[static_cast<std::size_t>(i * 3 * width + c)];
-        const Scalar r = sigmoid(row[0] + part(0)), z = sigmoid(row[width] + part(1));
-        const Scalar n = tanh(row[2 * width] + r * part(2));
-        y.push_back(n + z * (h - n));
-      }
-    }
-    return y;
-  };
-  return made;
-}
-
 struct LossShape {
   std::int64_t rows, width, vocabulary;
   bool bias = true, weighted = false, transposed = false;
@@ -163,52 +120,6 @@ Tensor ids(std::initializer_list<std::int32_t> values) {
 }
 
 }  // namespace
-
-template <>
-Row row<Op::gru_cell>() {
-  Row made{
-      .op = Op::gru_cell, .formula = "h′ = n + z·(h − n), n = tanh(x_n + r·u_n)", .cases = {}, .bad = {}, .large = {}};
-  made.cases = {
-      recurrent_step(1, 1),    recurrent_step(3, 5),     recurrent_step(3, 5, 0),  recurrent_step(3, 5, 1),
-      recurrent_step(3, 5, 3), recurrent_step(4, 15),    recurrent_step(2, 16, 1), recurrent_step(5, 17, 4),
-      recurrent_step(7, 33),   recurrent_step(2, 63, 1), recurrent_step(3, 65, 2), recurrent_step(0, 4),
-      recurrent_step(0, 4, 0), recurrent_step(3, 0),
-  };
-  made.large = {recurrent_step(67, 129, 40), recurrent_step(131, 64)};
-  made.bad = {
-      {"an input of another width",
-       [](Tape& t) {
-         gru_cell(blank(t, {2, 11}), blank(t, {2, 4}), blank(t, {4, 12}), blank(t, {12}));
-       },
-       {"gru_cell", "input", "[2, 11]", "[2, 12]"}},
-      {"a state of another batch",
-       [](Tape& t) {
-         gru_cell(blank(t, {2, 12}), blank(t, {3, 4}), blank(t, {4, 12}), blank(t, {12}));
-       },
-       {"gru_cell", "[2, 12]", "[3, 12]"}},
-      {"a recurrent matrix of another shape",
-       [](Tape& t) {
-         gru_cell(blank(t, {2, 12}), blank(t, {2, 4}), blank(t, {12, 4}), blank(t, {12}));
-       },
-       {"gru_cell", "recurrent", "[12, 4]", "[4, 12]"}},
-      {"a bias of another width",
-       [](Tape& t) {
-         gru_cell(blank(t, {2, 12}), blank(t, {2, 4}), blank(t, {4, 12}), blank(t, {4}));
-       },
-       {"gru_cell", "bias", "[4]", "[12]"}},
-      {"more active rows than there are",
-       [](Tape& t) {
-         gru_cell(blank(t, {2, 12}), blank(t, {2, 4}), blank(t, {4, 12}), blank(t, {12}), 3);
-       },
-       {"gru_cell", "3", "2"}},
-      {"types differ",
-       [](Tape& t) {
-         gru_cell(blank(t, {2, 12}), blank(t, {2, 4}, DType::kF64), blank(t, {4, 12}), blank(t, {12}));
-       },
-       {"gru_cell", "f32", "f64"}},
-  };
-  return made;
-}
 
 template <>
 Row row<Op::linear_cross_entropy>() {

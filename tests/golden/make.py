@@ -267,6 +267,80 @@ def optimizers():
     file.write()
 
 
+def cells():
+    """torch's RNNCell and LSTMCell, as gru() does it for GRUCell."""
+    file = File("cells")
+    for batch, width, active in [(3, 5, None), (4, 7, 2), (2, 3, 0)]:
+        def ended(after, before):
+            return after if active is None else torch.cat([after[:active], before[active:]])
+
+        options = {} if active is None else {"active": active}
+
+        def elman(input, state, recurrent, bias):
+            weight = recurrent.T.contiguous()
+            return ended(torch.rnn_tanh_cell(input, state, torch.eye(width), weight, torch.zeros(width), bias), state)
+
+        def lstm(input, state, memory, recurrent, bias):
+            weight = recurrent.T.contiguous()
+            h, c = torch.lstm_cell(input, (state, memory), torch.eye(4 * width), weight, torch.zeros(4 * width), bias)
+            return torch.cat([ended(h, state), ended(c, memory)], 1)
+
+        file.case("tanh_cell", options, {"input": drawn(batch, width, low=-2, high=2), "state": drawn(batch, width),
+                                         "recurrent": drawn(width, width), "bias": drawn(width)}, elman)
+        file.case("lstm_cell", options, {"input": drawn(batch, 4 * width, low=-2, high=2), "state": drawn(batch, width),
+                                         "memory": drawn(batch, width, low=-2, high=2),
+                                         "recurrent": drawn(width, 4 * width), "bias": drawn(4 * width)}, lstm)
+    file.write()
+
+
+def sequences():
+    """Packed sequences through torch.nn.RNN, GRU and LSTM: states, last states and memories one after another."""
+    file = File("sequences")
+    kinds = {"tanh": (torch.nn.RNN, 1), "gru": (torch.nn.GRU, 3), "lstm": (torch.nn.LSTM, 4)}
+
+    def case(kind, layers, both, time, lengths, inputs, width, initial):
+        make, gates = kinds[kind]
+        module = make(inputs, width, layers, bidirectional=bool(both))
+        batch, directions = len(lengths), 2 if both else 1
+        tensors = {"x": drawn(time, batch, inputs)}
+        for layer in range(layers):
+            for direction in range(directions):
+                place = layer * directions + direction
+                tensors |= {f"input{place}": drawn(inputs if layer == 0 else directions * width, gates * width),
+                            f"input_bias{place}": drawn(gates * width),
+                            f"recurrent{place}": drawn(width, gates * width),
+                            f"recurrent_bias{place}": drawn(gates * width)}
+        if initial:
+            tensors["state"] = drawn(layers * directions, batch, width)
+            if kind == "lstm":
+                tensors["memory"] = drawn(layers * directions, batch, width, low=-2, high=2)
+
+        def call(x, state=None, memory=None, **weights):
+            named = {}
+            for layer in range(layers):
+                for direction in range(directions):
+                    place, end = layer * directions + direction, f"_l{layer}" + "_reverse" * direction
+                    named |= {"weight_ih" + end: weights[f"input{place}"].T, "bias_ih" + end: weights[f"input_bias{place}"],
+                              "weight_hh" + end: weights[f"recurrent{place}"].T, "bias_hh" + end: weights[f"recurrent_bias{place}"]}
+            packed = torch.nn.utils.rnn.pack_padded_sequence(x, torch.tensor(lengths))
+            start = () if state is None else ((state, memory),) if kind == "lstm" else (state,)
+            states, last = torch.func.functional_call(module, named, (packed, *start))
+            states, _ = torch.nn.utils.rnn.pad_packed_sequence(states, total_length=time)
+            return torch.cat([part.reshape(-1) for part in (states, *(last if kind == "lstm" else (last,)))])
+
+        file.case("recurrence", {"cell": kind, "layers": layers, "both": both, "lengths": ",".join(map(str, lengths))},
+                  tensors, call)
+
+    for kind in kinds:
+        case(kind, 1, 0, 5, [5, 3, 3, 1], 3, 4, True)
+        case(kind, 1, 0, 4, [4, 4], 2, 5, False)
+        case(kind, 1, 1, 4, [3, 2, 1], 2, 3, True)  # padded further than the longest
+        case(kind, 2, 1, 4, [4, 3, 1], 2, 3, True)
+        case(kind, 2, 0, 3, [3, 2], 3, 2, False)
+    file.write()
+
+
 # New ones at the end: the numbers of the files before them stay as they are.
-for make in (matmul, arithmetic, unary, rows, moving, gru, cross_entropy, attention, optimizers, choices):
+for make in (matmul, arithmetic, unary, rows, moving, gru, cross_entropy, attention, optimizers, choices, cells,
+             sequences):
     make()

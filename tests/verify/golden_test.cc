@@ -11,6 +11,7 @@
 #include "autograd/ops.h"
 #include "base/check.h"
 #include "kernels/target.h"
+#include "nn/recurrent.h"
 #include "train/optimizer.h"
 
 namespace regard {
@@ -143,6 +144,31 @@ Var call(const Golden& golden, const std::map<std::string, Var>& in) {
   if (op == "gru_cell") {
     return gru_cell(x("input"), x("state"), x("recurrent"), x("bias"), golden.number("active", -1));
   }
+  if (op == "tanh_cell") {
+    return tanh_cell(x("input"), x("state"), x("recurrent"), x("bias"), golden.number("active", -1));
+  }
+  if (op == "lstm_cell") {
+    const RecurrentState after =
+        lstm_cell(x("input"), {x("state"), x("memory")}, x("recurrent"), x("bias"), golden.number("active", -1));
+    return concat({after.state, after.memory}, 1);
+  }
+  if (op == "recurrence") {
+    const std::string& cell = golden.options.at("cell");
+    RecurrentSettings settings;
+    settings.cell = cell == "gru" ? Cell::kGru : cell == "lstm" ? Cell::kLstm : Cell::kTanh;
+    settings.layers = golden.number("layers", 1);
+    settings.both_directions = golden.number("both", 0) != 0;
+    std::vector<RecurrentWeights> weights;
+    for (int i = 0; golden.has(text("input", i)); ++i) {
+      const auto weight = [&](const char* name) { return x(text(name, i).c_str()); };
+      weights.push_back({weight("input"), weight("input_bias"), weight("recurrent"), weight("recurrent_bias")});
+    }
+    const Recurrence result = recurrent_stack(settings, x("x"), weights, golden.list("lengths"),
+                                              {.initial = {x("state"), x("memory")}, .ids = {}});
+    const auto flat = [](Var part) { return reshape(part, {part.value().size()}); };
+    if (!result.memory.defined()) return concat({flat(result.states), flat(result.last)}, 0);
+    return concat({flat(result.states), flat(result.last), flat(result.memory)}, 0);
+  }
   if (op == "linear_cross_entropy") {
     const Tensor weights =
         golden.has("token_weights") ? golden.tensors.at("token_weights").to(x("x").dtype()) : Tensor();
@@ -187,8 +213,9 @@ struct FileOfCases {
   std::size_t cases;  // at least
 };
 constexpr FileOfCases kFiles[] = {
-    {"matmul", 27},  {"arithmetic", 24},          {"unary", 8},           {"rows", 18},   {"moving", 23},
-    {"gru_cell", 4}, {"linear_cross_entropy", 5}, {"attend_additive", 3}, {"choices", 19}};
+    {"matmul", 27},   {"arithmetic", 24},          {"unary", 8},           {"rows", 18},    {"moving", 23},
+    {"gru_cell", 4},  {"linear_cross_entropy", 5}, {"attend_additive", 3}, {"choices", 19}, {"cells", 6},
+    {"sequences", 15}};
 
 class GoldenNumbers : public testing::TestWithParam<FileOfCases> {};
 INSTANTIATE_TEST_SUITE_P(All, GoldenNumbers, testing::ValuesIn(kFiles),
