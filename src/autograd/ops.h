@@ -89,6 +89,18 @@ Var scatter_add(Var x, const Tensor& ids, std::int64_t size);
 // `value` where mask (i8, spread to x) is 0, whatever x holds there; x where it is not.
 Var masked_fill(Var x, const Tensor& mask, double value);
 
+// A convolution over time: x [batch, time, channels], weight [kernel·channels, out] (the earliest of a window first),
+// bias [out] or none, to [batch, time, out]. The window of t covers t − kernel + 1 … t (causal) or has t in its middle
+// (same; an even kernel has one more behind t than before). Outside of a sequence there are zeros; what lies behind its
+// length is not read, and the result there is zeros.
+enum class Padding { kCausal, kSame };
+struct Convolution {
+  std::int64_t kernel = 3;
+  Padding padding = Padding::kSame;
+  std::span<const std::int32_t> lengths = {};  // one an item; none: all are as long as time
+};
+Var conv1d(Var x, Var weight, Var bias = {}, const Convolution& options = {});
+
 // y = x/(1 − p) where kept, 0 where dropped. x [items, …]: item i draws its numbers from key.at(ids[i]), so they depend
 // on the example, not on its place in the batch. Without ids, an item's id is its number.
 Var dropout(Var x, float p, RandomKey key, std::span<const std::uint64_t> ids = {});

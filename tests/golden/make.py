@@ -340,7 +340,28 @@ def sequences():
     file.write()
 
 
+def convolutions():
+    file = File("convolutions")
+    for batch, time, channels, out, kernel, padding, lengths, with_bias in [
+            (2, 7, 3, 4, 3, "same", None, 1), (2, 7, 3, 4, 3, "causal", None, 0), (3, 6, 2, 5, 4, "same", [6, 4, 1], 1),
+            (2, 3, 2, 3, 5, "causal", [2, 3], 1), (1, 5, 4, 2, 1, "same", None, 1)]:
+        inputs = {"x": drawn(batch, time, channels), "weight": drawn(kernel * channels, out)}
+        if with_bias:
+            inputs["bias"] = drawn(out)
+        before = kernel - 1 if padding == "causal" else (kernel - 1) // 2
+
+        def call(x, weight, bias=None):
+            inside = torch.arange(time) < torch.tensor(lengths or [time] * batch)[:, None]
+            x = F.pad(x * inside[:, :, None], (0, 0, before, kernel - 1 - before))
+            y = F.conv1d(x.mT, weight.reshape(kernel, channels, out).permute(2, 1, 0), bias).mT
+            return y * inside[:, :, None]
+
+        options = {"kernel": kernel, "causal": int(padding == "causal")}
+        file.case("conv1d", options | ({"lengths": ",".join(map(str, lengths))} if lengths else {}), inputs, call)
+    file.write()
+
+
 # New ones at the end: the numbers of the files before them stay as they are.
 for make in (matmul, arithmetic, unary, rows, moving, gru, cross_entropy, attention, optimizers, choices, cells,
-             sequences):
+             sequences, convolutions):
     make()

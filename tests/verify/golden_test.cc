@@ -144,6 +144,14 @@ Var call(const Golden& golden, const std::map<std::string, Var>& in) {
   if (op == "gru_cell") {
     return gru_cell(x("input"), x("state"), x("recurrent"), x("bias"), golden.number("active", -1));
   }
+  if (op == "conv1d") {
+    const std::vector<std::int32_t> lengths =
+        golden.options.contains("lengths") ? golden.list("lengths") : std::vector<std::int32_t>();
+    return conv1d(x("x"), x("weight"), x("bias"),
+                  {.kernel = golden.number("kernel", 0),
+                   .padding = golden.number("causal", 0) != 0 ? Padding::kCausal : Padding::kSame,
+                   .lengths = lengths});
+  }
   if (op == "tanh_cell") {
     return tanh_cell(x("input"), x("state"), x("recurrent"), x("bias"), golden.number("active", -1));
   }
@@ -213,9 +221,9 @@ struct FileOfCases {
   std::size_t cases;  // at least
 };
 constexpr FileOfCases kFiles[] = {
-    {"matmul", 27},   {"arithmetic", 24},          {"unary", 8},           {"rows", 18},    {"moving", 23},
-    {"gru_cell", 4},  {"linear_cross_entropy", 5}, {"attend_additive", 3}, {"choices", 19}, {"cells", 6},
-    {"sequences", 15}};
+    {"matmul", 27},    {"arithmetic", 24},          {"unary", 8},           {"rows", 18},    {"moving", 23},
+    {"gru_cell", 4},   {"linear_cross_entropy", 5}, {"attend_additive", 3}, {"choices", 19}, {"cells", 6},
+    {"sequences", 15}, {"convolutions", 5}};
 
 class GoldenNumbers : public testing::TestWithParam<FileOfCases> {};
 INSTANTIATE_TEST_SUITE_P(All, GoldenNumbers, testing::ValuesIn(kFiles),

@@ -10,7 +10,6 @@
 #include <algorithm>
 #include <cstring>
 #include <functional>
-#include <type_traits>
 
 #include "autograd/by_type.h"
 #include "autograd/kernel_calls.h"
@@ -128,27 +127,6 @@ void sum_by_step(Tape& tape, const Schedule& schedule, const Tensor& rows_by_ste
   }
 }
 
-// A weight matrix as the steps multiply by it: packed once.
-template <class T>
-class StepWeights {
- public:
-  StepWeights(Tape& tape, Var w, bool transposed) : plain_(as_matrix<T>(w.value())) {
-    if (transposed) plain_ = plain_.transposed();
-    if constexpr (std::is_same_v<T, float>) packed_ = tape.packed(w, transposed);
-  }
-  void multiply(MatrixOf<const T> a, T* out, const EpilogueOf<T>& epilogue) const {
-    if constexpr (std::is_same_v<T, float>) {
-      gemm(a, packed_, matrix(out, a.rows, packed_.n), epilogue);
-    } else {
-      gemm(a, plain_, matrix(out, a.rows, plain_.columns), epilogue);
-    }
-  }
-
- private:
-  MatrixOf<const T> plain_;
-  PackedMatrix packed_;
-};
-
 void check_inputs(Cell cell, Var x, const RecurrentWeights& w, std::span<const std::int32_t> lengths,
                   const RecurrentState& initial) {
   constexpr const char* kName = "recurrence";
@@ -224,7 +202,7 @@ Recurrence recurrence(Cell cell, Var x, const RecurrentWeights& w, std::span<con
     }
     multiply_by_weight<T>(tape, as_matrix<T>(packed), w.input, false, projected.data<T>(),
                           {.bias = w.input_bias.value().data<T>()});
-    const StepWeights<T> recurrent(tape, w.recurrent, false);
+    const PackedWeights<T> recurrent(tape, w.recurrent, false);
     const Tensor products = tape.make({batch, all}, type);
     for (std::int64_t step = 0; step < time; ++step) {
       const std::int64_t t = schedule.at(step), active = schedule.active(t);
@@ -262,7 +240,7 @@ Recurrence recurrence(Cell cell, Var x, const RecurrentWeights& w, std::span<con
           };
           // Gradients of the state and the memory after the step that comes next.
           const Tensor d_last = copied(time), d_memory = remembers ? copied(time + 1) : Tensor();
-          const StepWeights<T> recurrent(tape, w.recurrent, true);
+          const PackedWeights<T> recurrent(tape, w.recurrent, true);
           std::int64_t reached = 0;
           for (std::int64_t step = time; step-- > 0;) {
             const std::int64_t t = schedule.at(step), before = schedule.before(t), active = schedule.active(t);
