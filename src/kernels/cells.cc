@@ -38,7 +38,8 @@ HWY_INLINE void ForwardRow(const CellForward<float>& all, std::size_t i) {
   using V = Vector16;
   const std::size_t width = all.next_state.width;
   const float *x = all.input.row(i), *u = all.recurrent.row(i), *state = all.state.row(i);
-  float *saved = RowOrNull(all.saved, i), *next = all.next_state.row(i), *copy = RowOrNull(all.copy, i);
+  float *gates = RowOrNull(all.gates, i), *extra = RowOrNull(all.extra, i), *next = all.next_state.row(i),
+        *copy = RowOrNull(all.copy, i);
   float* old_state = RowOrNull(all.old_state, i);
   ForEachPart16(width, [&](std::size_t c, std::size_t, std::size_t count) HWY_ATTR {
     const Columns at{c, width, count};
@@ -47,23 +48,23 @@ HWY_INLINE void ForwardRow(const CellForward<float>& all, std::size_t i) {
     V y;
     if constexpr (cell == Cell::kTanh) {
       y = Tanh(d, sum(0));
-      at.Store(y, saved);
+      at.Store(y, gates);
     } else if constexpr (cell == Cell::kGru) {
       const V u_n = at.Load(u, 2), r = Sigmoid(d, sum(0)), z = Sigmoid(d, sum(1));
       const V n = Tanh(d, hn::MulAdd(r, u_n, at.Load(x, 2)));
-      at.Store(r, saved, 0);
-      at.Store(z, saved, 1);
-      at.Store(n, saved, 2);
-      at.Store(u_n, saved, 3);
+      at.Store(r, gates, 0);
+      at.Store(z, gates, 1);
+      at.Store(n, gates, 2);
+      at.Store(u_n, extra);
       y = hn::MulAdd(z, hn::Sub(h, n), n);
     } else {
       const V in = Sigmoid(d, sum(0)), forget = Sigmoid(d, sum(1)), g = Tanh(d, sum(2)), o = Sigmoid(d, sum(3));
       const V old = at.Load(all.memory.row(i)), memory = hn::MulAdd(forget, old, hn::Mul(in, g)), t = Tanh(d, memory);
-      at.Store(in, saved, 0);
-      at.Store(forget, saved, 1);
-      at.Store(g, saved, 2);
-      at.Store(o, saved, 3);
-      at.Store(t, saved, 4);
+      at.Store(in, gates, 0);
+      at.Store(forget, gates, 1);
+      at.Store(g, gates, 2);
+      at.Store(o, gates, 3);
+      at.Store(t, extra);
       at.Store(old, RowOrNull(all.old_memory, i));
       at.Store(memory, all.next_memory.row(i));
       y = hn::Mul(o, t);
@@ -80,7 +81,7 @@ HWY_INLINE void BackwardRow(const CellBackward<float>& all, std::size_t i) {
   using V = Vector16;
   const V one = hn::Set(d, 1.0f);
   const std::size_t width = all.d_next.width;
-  const float *saved = all.saved.row(i), *d_next = all.d_next.row(i);
+  const float *gates = all.gates.row(i), *extra = RowOrNull(all.extra, i), *d_next = all.d_next.row(i);
   const float* more = i < all.more.count ? all.more.row(i) : nullptr;
   float *dx = all.d_input.row(i), *du = RowOrNull(all.d_recurrent, i), *d_state = RowOrNull(all.d_state, i);
   ForEachPart16(width, [&](std::size_t c, std::size_t, std::size_t count) HWY_ATTR {
@@ -92,9 +93,9 @@ HWY_INLINE void BackwardRow(const CellBackward<float>& all, std::size_t i) {
       at.Store(value, du, gate);
     };
     if constexpr (cell == Cell::kTanh) {
-      give(0, hn::Mul(dy, TanhSlope(at.Load(saved))));
+      give(0, hn::Mul(dy, TanhSlope(at.Load(gates))));
     } else if constexpr (cell == Cell::kGru) {
-      const V r = at.Load(saved, 0), z = at.Load(saved, 1), n = at.Load(saved, 2), u_n = at.Load(saved, 3);
+      const V r = at.Load(gates, 0), z = at.Load(gates, 1), n = at.Load(gates, 2), u_n = at.Load(extra);
       const V h = at.Load(all.state.row(i));
       const V dn = hn::Mul(hn::Mul(dy, hn::Sub(one, z)), TanhSlope(n));
       give(0, hn::Mul(hn::Mul(dn, u_n), SigmoidSlope(r)));
@@ -103,8 +104,8 @@ HWY_INLINE void BackwardRow(const CellBackward<float>& all, std::size_t i) {
       at.Store(hn::Mul(dn, r), du, 2);
       direct = hn::Mul(dy, z);
     } else {
-      const V in = at.Load(saved, 0), forget = at.Load(saved, 1), g = at.Load(saved, 2), o = at.Load(saved, 3);
-      const V t = at.Load(saved, 4), old = at.Load(all.memory.row(i));
+      const V in = at.Load(gates, 0), forget = at.Load(gates, 1), g = at.Load(gates, 2), o = at.Load(gates, 3);
+      const V t = at.Load(extra), old = at.Load(all.memory.row(i));
       const V dm = hn::MulAdd(hn::Mul(dy, o), TanhSlope(t), at.Load(all.d_memory.row(i)));
       give(0, hn::Mul(hn::Mul(dm, g), SigmoidSlope(in)));
       give(1, hn::Mul(hn::Mul(dm, old), SigmoidSlope(forget)));

@@ -28,27 +28,18 @@ constexpr std::size_t gates_of(Cell cell) {
   }
   return 0;
 }
-constexpr std::size_t saved_of(Cell cell) {  // what the backward pass wants to know, in multiples of the width
-  switch (cell) {
-    case Cell::kTanh:
-      return 1;  // h′
-    case Cell::kGru:
-      return 4;  // r, z, n, u_n
-    case Cell::kLstm:
-      return 5;  // i, f, g, o, tanh c′
-  }
-  return 0;
-}
 constexpr bool has_memory(Cell cell) { return cell == Cell::kLstm; }      // c
+constexpr bool has_extra(Cell cell) { return cell != Cell::kTanh; }       // the backward pass needs more than the gates
 constexpr bool splits_gradient(Cell cell) { return cell == Cell::kGru; }  // x and u get different gradients
 
 // Views without memory are left alone.
 template <class T>
 struct CellForward {
-  RowsOf<const T> input, recurrent;           // x, u  [rows, gates·width]
-  RowsOf<const T> state, memory = {};         // h, c  [rows, width]; c for lstm alone
-  RowsOf<T> next_state, next_memory = {};     // h′, c′; may be h and c themselves
-  RowsOf<T> saved = {};                       // [rows, saved·width]
+  RowsOf<const T> input, recurrent;        // x, u  [rows, gates·width]
+  RowsOf<const T> state, memory = {};      // h, c  [rows, width]; c for lstm alone
+  RowsOf<T> next_state, next_memory = {};  // h′, c′; may be h and c themselves
+  // For the backward pass: r, z, n or i, f, g, o or h′, may be the input itself; and u_n (gru) or tanh c′ (lstm).
+  RowsOf<T> gates = {}, extra = {};           // [rows, gates·width], [rows, width]
   RowsOf<T> copy = {};                        // h′ once more
   RowsOf<T> old_state = {}, old_memory = {};  // h and c
 };
@@ -56,10 +47,11 @@ void cell_forward(Cell cell, const CellForward<float>& rows);
 
 template <class T>
 struct CellBackward {
-  RowsOf<const T> saved, state, memory = {};  // as above; h for gru, c for lstm, from before the step
-  RowsOf<const T> d_next;                     // of h′
-  RowsOf<T> d_memory = {};                    // lstm: of c′; becomes that of c
-  RowsOf<T> d_input, d_recurrent = {};        // of x and u, overwritten
+  RowsOf<const T> gates, extra = {};        // as above
+  RowsOf<const T> state = {}, memory = {};  // from before the step: h for gru, c for lstm
+  RowsOf<const T> d_next;                   // of h′
+  RowsOf<T> d_memory = {};                  // lstm: of c′; becomes that of c
+  RowsOf<T> d_input, d_recurrent = {};      // of x and u, overwritten
   // Of h, overwritten by the part that does not come through u (gru: z·d_next), plus `more` in its first rows. May be
   // d_next itself.
   RowsOf<T> d_state = {};
@@ -85,7 +77,7 @@ void cell_forward(Cell cell, const CellForward<T>& at) {
     const T *x = at.input.row(i), *u = at.recurrent.row(i);
     for (std::size_t c = 0; c < w; ++c) {
       const T h = keep(at.old_state, i, c, 0, at.state.row(i)[c]);
-      const auto save = [&](std::size_t gate, T value) { return keep(at.saved, i, c, gate, value); };
+      const auto save = [&](std::size_t gate, T value) { return keep(at.gates, i, c, gate, value); };
       T next = 0;
       switch (cell) {
         case Cell::kTanh:
@@ -95,7 +87,7 @@ void cell_forward(Cell cell, const CellForward<T>& at) {
           const T r = save(0, logistic(x[c] + u[c]));
           const T z = save(1, logistic(x[w + c] + u[w + c]));
           const T n = save(2, std::tanh(x[2 * w + c] + r * u[2 * w + c]));
-          save(3, u[2 * w + c]);
+          keep(at.extra, i, c, 0, u[2 * w + c]);
           next = n + z * (h - n);
           break;
         }
@@ -106,7 +98,7 @@ void cell_forward(Cell cell, const CellForward<T>& at) {
           const T o = save(3, logistic(x[3 * w + c] + u[3 * w + c]));
           const T old = keep(at.old_memory, i, c, 0, at.memory.row(i)[c]);
           const T memory = at.next_memory.row(i)[c] = forget * old + in * g;
-          next = o * save(4, std::tanh(memory));
+          next = o * keep(at.extra, i, c, 0, std::tanh(memory));
           break;
         }
       }
@@ -119,7 +111,7 @@ template <class T>
 void cell_backward(Cell cell, const CellBackward<T>& at) {
   const std::size_t w = at.d_next.width;
   for (std::size_t i = 0; i < at.d_next.count; ++i) {
-    const T* keep = at.saved.row(i);
+    const T *keep = at.gates.row(i), *extra = at.extra.data == nullptr ? nullptr : at.extra.row(i);
     const auto give = [&](std::size_t gate, std::size_t c, T to_input, T to_recurrent) {
       at.d_input.row(i)[gate * w + c] = to_input;
       if (at.d_recurrent.data != nullptr) at.d_recurrent.row(i)[gate * w + c] = to_recurrent;
@@ -134,7 +126,7 @@ void cell_backward(Cell cell, const CellBackward<T>& at) {
           break;
         }
         case Cell::kGru: {
-          const T r = keep[c], z = keep[w + c], n = keep[2 * w + c], u_n = keep[3 * w + c];
+          const T r = keep[c], z = keep[w + c], n = keep[2 * w + c], u_n = extra[c];
           const T dn = dy * (1 - z) * (1 - n * n);
           const T dz = dy * (at.state.row(i)[c] - n) * z * (1 - z);
           const T dr = dn * u_n * r * (1 - r);
@@ -145,7 +137,7 @@ void cell_backward(Cell cell, const CellBackward<T>& at) {
           break;
         }
         case Cell::kLstm: {
-          const T in = keep[c], forget = keep[w + c], g = keep[2 * w + c], o = keep[3 * w + c], t = keep[4 * w + c];
+          const T in = keep[c], forget = keep[w + c], g = keep[2 * w + c], o = keep[3 * w + c], t = extra[c];
           const T dm = at.d_memory.row(i)[c] + dy * o * (1 - t * t);
           const T gates[4] = {dm * g * in * (1 - in), dm * at.memory.row(i)[c] * forget * (1 - forget),
                               dm * in * (1 - g * g), dy * t * o * (1 - o)};

@@ -32,7 +32,7 @@ Outcome ask(const std::string& bench, const std::string& commands) {
 }
 
 TEST(Bench, TheOnesKnownByNameAreThere) {
-  for (const char* name : {"limits", "startup", "matmul", "matmul_backward", "elementwise"}) {
+  for (const char* name : {"limits", "startup", "matmul", "matmul_backward", "elementwise", "gru", "lstm"}) {
     EXPECT_TRUE(benches().contains(name)) << name;
   }
 }
@@ -57,10 +57,10 @@ TEST(Bench, EveryCaseHasANameOfItsOwnAndAKnownLimit) {
 }
 
 TEST(Bench, SmallCasesAgreeWithTheirReferences) {
-  for (const char* name :
-       {"limits/fma", "limits/copy_64x512", "startup/version", "matmul/5x256x128", "matmul_backward/dx_5x256x128",
-        "matmul_backward/dw_5x256x128", "elementwise/tanh_64x512", "elementwise/gelu_64x512",
-        "elementwise/softmax_64x512", "elementwise/layer_norm_64x512", "elementwise/dropout_64x512"}) {
+  for (const char* name : {"limits/fma", "limits/copy_64x512", "startup/version", "matmul/5x256x128",
+                           "matmul_backward/dx_5x256x128", "matmul_backward/dw_5x256x128", "elementwise/tanh_64x512",
+                           "elementwise/gelu_64x512", "elementwise/softmax_64x512", "elementwise/layer_norm_64x512",
+                           "elementwise/dropout_64x512", "gru/64x30x256", "lstm/64x30x256"}) {
     const std::string text = name;
     const Outcome outcome = ask(text.substr(0, text.find('/')), "check " + text + "\\n");
     EXPECT_TRUE(outcome.out.ends_with("\nok\n")) << name << ": " << outcome.out;

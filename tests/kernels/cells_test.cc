@@ -24,12 +24,13 @@ std::vector<float> joined(const std::vector<const Guarded*>& parts) {
   return all;
 }
 
-// Everything that a step writes, one after another. `in_place`: the new state goes where the old one was.
+// Everything that a step writes, one after another. `in_place`: new values go where the old ones were.
 std::vector<float> step(Cell cell, Size s, bool in_place) {
   const std::size_t n = s.count, w = s.width;
-  const Guarded x(random_floats(n * gates_of(cell) * w, 1)), u(random_floats(n * gates_of(cell) * w, 2));
+  Guarded x(random_floats(n * gates_of(cell) * w, 1));
+  const Guarded u(random_floats(n * gates_of(cell) * w, 2));
   Guarded h(random_floats(n * w, 3, -1, 1)), c(random_floats(n * w, 4)), next(n * w), next_memory(n * w);
-  Guarded saved(n * saved_of(cell) * w), copy(n * w), old(n * w), old_memory(n * w);
+  Guarded gates(n * gates_of(cell) * w), extra(n * w), copy(n * w), old(n * w), old_memory(n * w);
   const auto view = [n](auto& x_, std::size_t width) { return rows(x_.data(), n, width); };
   cell_forward(cell, CellForward<float>{.input = view(x, gates_of(cell) * w),
                                         .recurrent = view(u, gates_of(cell) * w),
@@ -37,19 +38,20 @@ std::vector<float> step(Cell cell, Size s, bool in_place) {
                                         .memory = view(c, w),
                                         .next_state = view(in_place ? h : next, w),
                                         .next_memory = view(in_place ? c : next_memory, w),
-                                        .saved = view(saved, saved_of(cell) * w),
+                                        .gates = view(in_place ? x : gates, gates_of(cell) * w),
+                                        .extra = view(extra, w),
                                         .copy = view(copy, w),
                                         .old_state = view(old, w),
                                         .old_memory = view(old_memory, w)});
-  return joined(
-      {in_place ? &h : &next, in_place && has_memory(cell) ? &c : &next_memory, &saved, &copy, &old, &old_memory});
+  return joined({in_place ? &h : &next, in_place && has_memory(cell) ? &c : &next_memory, in_place ? &x : &gates,
+                 &extra, &copy, &old, &old_memory});
 }
 
 std::vector<double> exact_step(Cell cell, Size s) {
   const std::size_t n = s.count, w = s.width, g = gates_of(cell) * w;
   const std::vector<double> x = doubles(random_floats(n * g, 1)), u = doubles(random_floats(n * g, 2)),
                             h = doubles(random_floats(n * w, 3, -1, 1)), c = doubles(random_floats(n * w, 4));
-  std::vector<double> next(n * w), next_memory(n * w), saved(n * saved_of(cell) * w), copy(n * w), old(n * w),
+  std::vector<double> next(n * w), next_memory(n * w), gates(n * g), extra(n * w), copy(n * w), old(n * w),
       old_memory(n * w);
   reference::cell_forward(cell, CellForward<double>{.input = rows(x.data(), n, g),
                                                     .recurrent = rows(u.data(), n, g),
@@ -57,11 +59,12 @@ std::vector<double> exact_step(Cell cell, Size s) {
                                                     .memory = rows(c.data(), n, w),
                                                     .next_state = rows(next.data(), n, w),
                                                     .next_memory = rows(next_memory.data(), n, w),
-                                                    .saved = rows(saved.data(), n, saved_of(cell) * w),
+                                                    .gates = rows(gates.data(), n, g),
+                                                    .extra = rows(extra.data(), n, w),
                                                     .copy = rows(copy.data(), n, w),
                                                     .old_state = rows(old.data(), n, w),
                                                     .old_memory = rows(old_memory.data(), n, w)});
-  for (const std::vector<double>* part : {&next_memory, &saved, &copy, &old, &old_memory}) {
+  for (const std::vector<double>* part : {&next_memory, &gates, &extra, &copy, &old, &old_memory}) {
     next.insert(next.end(), part->begin(), part->end());
   }
   return next;
@@ -78,7 +81,7 @@ TEST(Cells, MatchTheReferenceOnEveryTarget) {
   }
 }
 
-TEST(Cells, StateAndMemoryMayBeOverwritten) {
+TEST(Cells, StateMemoryAndInputMayBeOverwritten) {
   for (const Cell cell : kCells) {
     EXPECT_TRUE(same_bits(step(cell, {5, 33}, true), step(cell, {5, 33}, false))) << static_cast<int>(cell);
   }
@@ -89,14 +92,15 @@ TEST(Cells, WhatNobodyWantsIsNotWritten) {
     const std::vector<float> x = random_floats(3 * gates_of(cell) * 17, 1), h = random_floats(3 * 17, 2);
     std::vector<float> all = h, memory = h, plain(h.size()), plain_memory(h.size());
     const auto input = rows(x.data(), 3, gates_of(cell) * 17);
-    std::vector<float> saved(3 * saved_of(cell) * 17);
+    std::vector<float> gates(3 * gates_of(cell) * 17), extra(3 * 17);
     cell_forward(cell, {.input = input,
                         .recurrent = input,
                         .state = rows(h.data(), 3, 17),
                         .memory = rows(h.data(), 3, 17),
                         .next_state = rows(all.data(), 3, 17),
                         .next_memory = rows(memory.data(), 3, 17),
-                        .saved = rows(saved.data(), 3, saved_of(cell) * 17)});
+                        .gates = rows(gates.data(), 3, gates_of(cell) * 17),
+                        .extra = rows(extra.data(), 3, 17)});
     cell_forward(cell, {.input = input,
                         .recurrent = input,
                         .state = rows(h.data(), 3, 17),
@@ -115,7 +119,7 @@ std::vector<Memory> gradients(Cell cell, Size s, std::size_t more, bool both) {
     const std::vector<float> numbers = random_floats(count, seed, low, high);
     return std::vector<T>(numbers.begin(), numbers.end());
   };
-  const std::vector<T> saved = drawn(n * saved_of(cell) * w, 1, 0.05f, 0.95f), h = drawn(n * w, 2, -1, 1),
+  const std::vector<T> gates = drawn(n * g, 1, 0.05f, 0.95f), kept = drawn(n * w, 7, -1, 1), h = drawn(n * w, 2, -1, 1),
                        c = drawn(n * w, 3, -2, 2), extra = drawn(more * w, 4, -1, 1);
   std::vector<T> d_next = drawn(n * w, 5, -1, 1), d_memory = drawn(n * w, 6, -1, 1);
   Memory dx(n * g), du(both ? n * g : 0);
@@ -126,7 +130,8 @@ std::vector<Memory> gradients(Cell cell, Size s, std::size_t more, bool both) {
       reference::cell_backward(cell, rows);
     }
   };
-  run({.saved = rows(static_cast<const T*>(saved.data()), n, saved_of(cell) * w),
+  run({.gates = rows(static_cast<const T*>(gates.data()), n, g),
+       .extra = rows(static_cast<const T*>(kept.data()), n, w),
        .state = rows(static_cast<const T*>(h.data()), n, w),
        .memory = rows(static_cast<const T*>(c.data()), n, w),
        .d_next = rows(static_cast<const T*>(d_next.data()), n, w),

@@ -44,7 +44,7 @@ Var step(Op op, Cell cell, Var input, Var state, Var memory, Var recurrent, Var 
   const std::int64_t on = active < 0 ? batch : active;
   const auto count = static_cast<std::size_t>(on), w = static_cast<std::size_t>(width),
              a = static_cast<std::size_t>(all);
-  const Tensor saved = tape.make({on, static_cast<std::int64_t>(saved_of(cell)) * width}, type);
+  const Tensor gates = tape.make({on, all}, type), extra = has_extra(cell) ? tape.make({on, width}, type) : Tensor();
   const Tensor y = tape.make(remembers ? Shape{2, batch, width} : state.shape(), type);
   const auto part = [=](const Tensor& whole, std::int64_t which) {
     return remembers ? whole.slice(0, which, which + 1).reshape({batch, width}) : whole;
@@ -57,7 +57,8 @@ Var step(Op op, Cell cell, Var input, Var state, Var memory, Var recurrent, Var 
                        .recurrent = first_rows<T>(products, on),
                        .state = first_rows<T>(state.value(), on),
                        .next_state = first_rows<T>(part(y, 0), on),
-                       .saved = first_rows<T>(saved, on)};
+                       .gates = first_rows<T>(gates, on)};
+    if (extra.defined()) run.extra = first_rows<T>(extra, on);
     if (remembers) {
       run.memory = first_rows<T>(memory.value(), on);
       run.next_memory = first_rows<T>(part(y, 1), on);
@@ -90,10 +91,11 @@ Var step(Op op, Cell cell, Var input, Var state, Var memory, Var recurrent, Var 
       const Tensor d_products = split ? tape.make({on, all}, type) : d_gates;
       const Tensor d_state = split ? tape.make({on, width}, type) : Tensor();
       const Tensor d_memory = remembers ? tape.make({on, width}, type) : Tensor();
-      CellBackward<T> run{.saved = first_rows<T>(saved, on),
+      CellBackward<T> run{.gates = first_rows<T>(gates, on),
                           .state = first_rows<T>(state.value(), on),
                           .d_next = first_rows<T>(part(dy, 0), on),
                           .d_input = first_rows<T>(d_gates, on)};
+      if (extra.defined()) run.extra = first_rows<T>(extra, on);
       if (split) {
         run.d_recurrent = first_rows<T>(d_products, on);
         run.d_state = first_rows<T>(d_state, on);

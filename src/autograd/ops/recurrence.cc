@@ -188,9 +188,9 @@ Recurrence recurrence(Cell cell, Var x, const RecurrentWeights& w, std::span<con
   if (remembers) start(initial.memory, memory);
 
   const Tensor packed = schedule.full() ? x.value().reshape({total, inputs}) : tape.make({total, inputs}, type);
-  const Tensor projected = tape.make({total, all}, type);  // by time
-  // What the backward pass wants to know: gates by time, states and memories before each step by step.
-  const Tensor saved = learns ? tape.make({total, static_cast<std::int64_t>(saved_of(cell)) * width}, type) : Tensor();
+  const Tensor gates = tape.make({total, all}, type);  // by time: first the inputs' share, then what it became
+  // What the backward pass also wants to know, by time, and states and memories before each step, by step.
+  const Tensor extra = learns && has_extra(cell) ? tape.make({total, width}, type) : Tensor();
   const Tensor states = learns ? tape.make({total, width}, type) : Tensor();
   const Tensor memories = learns && remembers ? tape.make({total, width}, type) : Tensor();
   by_type(type, [&]<class T>() {
@@ -200,7 +200,7 @@ Recurrence recurrence(Cell cell, Var x, const RecurrentWeights& w, std::span<con
         std::fill(y.data<T>() + (t * batch + schedule.active(t)) * width, y.data<T>() + (t + 1) * batch * width, T{0});
       }
     }
-    multiply_by_weight<T>(tape, as_matrix<T>(packed), w.input, false, projected.data<T>(),
+    multiply_by_weight<T>(tape, as_matrix<T>(packed), w.input, false, gates.data<T>(),
                           {.bias = w.input_bias.value().data<T>()});
     const PackedWeights<T> recurrent(tape, w.recurrent, false);
     const Tensor products = tape.make({batch, all}, type);
@@ -209,13 +209,14 @@ Recurrence recurrence(Cell cell, Var x, const RecurrentWeights& w, std::span<con
       if (active == 0) continue;
       recurrent.multiply(matrix(static_cast<const T*>(last.data<T>()), unsign(active), unsign(width)),
                          products.data<T>(), {.bias = w.recurrent_bias.value().data<T>()});
-      CellForward<T> run{.input = part<T>(projected, schedule.by_time(t), active),
+      CellForward<T> run{.input = part<T>(gates, schedule.by_time(t), active),
                          .recurrent = part<T>(products, 0, active),
                          .state = part<T>(last, 0, active),
                          .next_state = part<T>(last, 0, active),
                          .copy = part<T>(y, t * batch, active)};
       if (learns) {
-        run.saved = part<T>(saved, schedule.by_time(t), active);
+        run.gates = part<T>(gates, schedule.by_time(t), active);
+        if (extra.defined()) run.extra = part<T>(extra, schedule.by_time(t), active);
         run.old_state = part<T>(states, schedule.by_step(t), active);
       }
       if (remembers) {
@@ -230,7 +231,7 @@ Recurrence recurrence(Cell cell, Var x, const RecurrentWeights& w, std::span<con
       Op::recurrence, y, {x, w.input, w.input_bias, w.recurrent, w.recurrent_bias, initial.state, initial.memory},
       [=, &tape](const Tensor& dy) {
         by_type(type, [&]<class T>() {
-          const Tensor& d_projected = projected;  // its values are of no more use
+          const Tensor d_projected = tape.make({total, all}, type);  // by time
           const bool twice = splits_gradient(cell) || !schedule.one_order();
           const Tensor d_products = twice ? tape.make({total, all}, type) : d_projected;  // by step
           const auto copied = [&](std::int64_t which) {
@@ -250,11 +251,12 @@ Recurrence recurrence(Cell cell, Var x, const RecurrentWeights& w, std::span<con
                        d_last.data<T>() + reached * width, unsign((active - reached) * width), true);
               reached = active;
             }
-            CellBackward<T> run{.saved = part<T>(saved, schedule.by_time(t), active),
+            CellBackward<T> run{.gates = part<T>(gates, schedule.by_time(t), active),
                                 .state = part<T>(states, schedule.by_step(t), active),
                                 .d_next = part<T>(d_last, 0, active),
                                 .d_input = part<T>(d_projected, schedule.by_time(t), active),
                                 .d_state = part<T>(d_last, 0, active)};
+            if (extra.defined()) run.extra = part<T>(extra, schedule.by_time(t), active);
             if (twice) run.d_recurrent = part<T>(d_products, schedule.by_step(t), active);
             if (remembers) {
               run.memory = part<T>(memories, schedule.by_step(t), active);
@@ -297,8 +299,28 @@ Recurrence recurrence(Cell cell, Var x, const RecurrentWeights& w, std::span<con
           }
         });
       });
-  return {slice(result, 0, 0, time), reshape(slice(result, 0, time, time + 1), {batch, width}),
-          remembers ? reshape(slice(result, 0, time + 1, time + 2), {batch, width}) : Var()};
+  // Parts of the result. Unlike slice, the first one to bring a gradient does not write zeros below itself.
+  const auto cut = [&](std::int64_t begin, std::int64_t end, const Shape& shape) {
+    const Tensor view = y.slice(0, begin, end).reshape(shape);
+    return tape.record(Op::slice, view, {result}, [=, &tape](const Tensor& dy) {
+      const Target to = tape.target(result);
+      const Tensor own = to.gradient.slice(0, begin, end);
+      if (!to.add) {
+        set_zero(to.gradient.slice(0, 0, begin));
+        set_zero(to.gradient.slice(0, end, to.gradient[0]));
+      }
+      by_type(type, [&]<class T>() {
+        if (to.add) {
+          add_scaled(dy.data<T>(), T{1}, own.data<T>(), unsign(dy.size()));
+        } else {
+          scale(dy.data<T>(), T{1}, own.data<T>(), unsign(dy.size()));  // a copy, by all threads
+        }
+      });
+    });
+  };
+  const Shape one = {batch, width};
+  return {cut(0, time, {time, batch, width}), cut(time, time + 1, one),
+          remembers ? cut(time + 1, time + 2, one) : Var()};
 }
 
 }  // namespace regard
