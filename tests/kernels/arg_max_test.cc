@@ -24,7 +24,7 @@ void expect_places(const std::vector<float>& x, std::size_t count, std::size_t w
 }
 
 TEST(ArgMax, MatchesTheReferenceOnEveryTarget) {
-  for (const std::size_t width : {1, 2, 7, 15, 16, 17, 31, 33, 63, 65, 1000}) {
+  for (const std::size_t width : {1u, 2u, 7u, 15u, 16u, 17u, 31u, 33u, 63u, 65u, 1000u}) {
     expect_places(random_floats(61 * width, width), 61, width);
     std::vector<float> coarse = random_floats(61 * width, width + 1, -2, 2);  // many equal ones
     for (float& x : coarse) x = std::round(x);

@@ -136,7 +136,7 @@ TEST(SparseGradient, WhatAHookWritesElsewhereIsGoneInTheNextStep) {
 }
 
 TEST(SparseGradient, NormLooksAtTheRowsAloneAndHasTheSameBits) {
-  for (const std::size_t width : {1, 3, 64, 1000, 4096, 5000, 9001}) {
+  for (const std::size_t width : {1u, 3u, 64u, 1000u, 4096u, 5000u, 9001u}) {
     const std::size_t count = 41;
     std::vector<float> x(count * width, 0);
     const std::vector<std::int32_t> rows = {0, 3, 4, 17, 40};
