@@ -129,6 +129,47 @@ def chain(x, w):
     return x
 
 
+
+def ways_recurrent(make, packed, case, x, dy, input, input_bias, recurrent, recurrent_bias, lengths):
+    """Forward and backward over sequences sorted by length; states, dx and the gradients of the weights. Packed, steps
+    behind an end are left out; padded, they are computed and thrown away, but oneDNN's LSTM takes nothing else."""
+    layer = make(case["width"], case["width"])
+    layer.weight_ih_l0.data, layer.bias_ih_l0.data = input.t().contiguous(), input_bias
+    layer.weight_hh_l0.data, layer.bias_hh_l0.data = recurrent.t().contiguous(), recurrent_bias
+    lengths = lengths.long()
+    inside = (torch.arange(case["time"])[:, None] < lengths)[:, :, None]
+    x.requires_grad_()
+    seed = dy * inside
+
+    def run():
+        x.grad = None
+        layer.zero_grad(set_to_none=True)
+        with torch.enable_grad():
+            if packed:
+                states, _ = layer(torch.nn.utils.rnn.pack_padded_sequence(x, lengths))
+                states, _ = torch.nn.utils.rnn.pad_packed_sequence(states, total_length=case["time"])
+            else:
+                states, _ = layer(x)
+            states.backward(seed)
+        return Passes(states)
+
+    class Passes:
+        """Put together only when somebody wants to see it."""
+
+        def __init__(self, states):
+            self.states = states
+
+        def detach(self):
+            parts = [self.states.detach() * inside, x.grad * inside, layer.weight_ih_l0.grad.t(), layer.bias_ih_l0.grad,
+                     layer.weight_hh_l0.grad.t(), layer.bias_hh_l0.grad]
+            return torch.cat([part.reshape(-1) for part in parts])
+
+    yield "packed" if packed else "padded", run
+
+
+RECURRENT = {"x": ("time", "batch", "width"), "dy": ("time", "batch", "width"), "input": ("width", "all"),
+             "input_bias": ("all",), "recurrent": ("width", "all"), "recurrent_bias": ("all",), "lengths": ("batch",)}
+
 # Operation -> its ways, and the inputs by name with their shapes as names of parameters.
 OPERATIONS = {
     "matmul": (ways_matmul, {"x": ("rows", "depth"), "w": ("depth", "columns")}),
@@ -141,6 +182,10 @@ OPERATIONS = {
     "dropout": (ways_dropout, {"x": ("rows", "width")}),
     "cross_entropy": (ways_cross_entropy, {"x": ("rows", "width"), "w": ("words", "width"), "t": ("rows",)}),
     "adam": (ways_adam, {"w": ("matrices", "side", "side"), "g": ("matrices", "side", "side")}),
+    "gru": (functools.partial(ways_recurrent, torch.nn.GRU, True), RECURRENT),
+    "gru_padded": (functools.partial(ways_recurrent, torch.nn.GRU, False), RECURRENT),
+    "lstm": (functools.partial(ways_recurrent, torch.nn.LSTM, True), RECURRENT),
+    "lstm_padded": (functools.partial(ways_recurrent, torch.nn.LSTM, False), RECURRENT),
 }
 for name, function in {"add": lambda x, w: x + w, "multiply": lambda x, w: x * w, "tanh": lambda x, w: torch.tanh(x),
                        "matmul": torch.mm, "chain": chain}.items():

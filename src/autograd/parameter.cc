@@ -1,5 +1,6 @@
 #include "regard/autograd/parameter.h"
 
+#include <algorithm>
 #include <cstring>
 
 #include "base/check.h"
@@ -58,9 +59,57 @@ void Gradients::zero() {
 
 void Gradients::settle() {
   for (Slot& slot : slots_) {
-    if (!slot.fresh) continue;
-    if (slot.gradient.bytes() > 0) std::memset(slot.gradient.raw(), 0, slot.gradient.bytes());
+    if (slot.fresh) slot.clear();
     slot.fresh = false;
+    std::sort(slot.rows.begin(), slot.rows.end());
+  }
+}
+
+std::optional<std::span<const std::int32_t>> Gradients::rows(const Parameter& parameter) const {
+  of(parameter);  // throws if it is not there
+  const Slot& slot = slots_[parameter.index];
+  if (!slot.by_rows) return std::nullopt;
+  return slot.rows;
+}
+
+void Gradients::forget_rows() {
+  for (Slot& slot : slots_) slot.forget();
+}
+
+void Gradients::Slot::forget() {
+  for (const std::int32_t row : rows) is_used[static_cast<std::size_t>(row)] = 0;
+  rows.clear();
+  by_rows = false;
+}
+
+void Gradients::Slot::clear() {
+  if (gradient.bytes() == 0) return;
+  if (!by_rows) {
+    std::memset(gradient.raw(), 0, gradient.bytes());
+    return;
+  }
+  const std::size_t bytes = gradient.bytes() / static_cast<std::size_t>(gradient[0]);
+  for (const std::int32_t row : rows) {
+    std::memset(gradient.raw() + static_cast<std::size_t>(row) * bytes, 0, bytes);
+    is_used[static_cast<std::size_t>(row)] = 0;
+  }
+  rows.clear();
+}
+
+void Gradients::Slot::use(std::span<const std::int32_t> more) {
+  if (fresh) {
+    clear();
+    fresh = false;
+    by_rows = true;
+    const auto count = static_cast<std::size_t>(gradient[0]);
+    if (is_used.size() != count) is_used.assign(count, 0);
+    rows.reserve(count);
+  }
+  if (!by_rows) return;
+  for (const std::int32_t row : more) {
+    std::uint8_t& used = is_used[static_cast<std::size_t>(row)];
+    if (used == 0) rows.push_back(row);
+    used = 1;
   }
 }
 

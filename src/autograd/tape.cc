@@ -77,6 +77,7 @@ Target Tape::target(Var x) {
   if (!wanted.needs) return {};
   if (wanted.parameter != nullptr) {
     Gradients::Slot& slot = gradients_->slots_[wanted.parameter->index];
+    if (slot.by_rows) slot.forget();
     return {slot.gradient, !std::exchange(slot.fresh, false)};
   }
   if (wanted.reached && wanted.borrowed) {
@@ -86,6 +87,19 @@ Target Tape::target(Var x) {
   }
   if (!wanted.gradient.defined()) wanted.gradient = make(wanted.value.shape(), wanted.value.dtype());
   return {wanted.gradient, std::exchange(wanted.reached, true)};
+}
+
+Target Tape::target_rows(Var x, std::span<const std::int32_t> rows) {
+  const Node& wanted = node(x);
+  if (wanted.needs && wanted.parameter != nullptr) {
+    Gradients::Slot& slot = gradients_->slots_[wanted.parameter->index];
+    slot.use(rows);
+    return {slot.gradient, true};
+  }
+  Target to = target(x);
+  if (to && !to.add && to.gradient.bytes() > 0) std::memset(to.gradient.raw(), 0, to.gradient.bytes());
+  to.add = true;
+  return to;
 }
 
 void Tape::pass(Var x, const Tensor& gradient) {

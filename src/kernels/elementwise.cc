@@ -31,9 +31,9 @@ struct BinaryRows {
   Path path;
 };
 
-inline constexpr std::size_t kSumBlock = 4096;     // elements of a long row that are added up at a time
-inline constexpr std::size_t kRowBlock = 64;       // rows that are added up at a time …
-inline constexpr std::size_t kColumnBlock = 1024;  // … and columns of them: the sums stay in the first-level cache
+inline constexpr std::size_t kSumBlock = 4096;  // elements of a long row that are added up at a time
+inline constexpr std::size_t kColumnBlock =
+    1024;  // columns of rows that are added up: the sums stay in the first cache
 
 }  // namespace regard
 #endif
@@ -277,6 +277,20 @@ void sum_columns(const float* x, std::size_t outer, std::size_t rows, std::size_
   });
 }
 
+// Σ x², in blocks whose sums are added in their order; blocks that hold nothing but zeros may be left out.
+template <class Wanted>
+double norm_of_blocks(const float* x, std::size_t n, Wanted wanted) {
+  const std::size_t blocks = (n + kSumBlock - 1) / kSumBlock;
+  float* sums = scratch(kNorm, blocks);
+  for_each_item(blocks, n, [&](std::size_t block) {
+    const std::size_t begin = block * kSumBlock;
+    sums[block] = wanted(block) ? HWY_DYNAMIC_DISPATCH(SumSquares)(x + begin, std::min(kSumBlock, n - begin)) : 0.0f;
+  });
+  double sum = 0;
+  for (std::size_t block = 0; block < blocks; ++block) sum += static_cast<double>(sums[block]);
+  return sum;
+}
+
 }  // namespace
 
 void unary(Unary op, const float* x, float* y, std::size_t n) {
@@ -408,15 +422,16 @@ void add_scaled(const float* x, float factor, float* y, std::size_t n) {
 }
 
 double squared_norm(const float* x, std::size_t n) {
-  const std::size_t blocks = (n + kSumBlock - 1) / kSumBlock;
-  float* sums = scratch(kNorm, blocks);
-  for_each_item(blocks, n, [&](std::size_t block) {
+  return norm_of_blocks(x, n, [](std::size_t) { return true; });
+}
+
+double squared_norm(const float* x, std::size_t n, std::span<const std::int32_t> rows, std::size_t count) {
+  const std::size_t width = count == 0 ? 0 : n / count;
+  return norm_of_blocks(x, n, [&](std::size_t block) {  // whether a row reaches into it
     const std::size_t begin = block * kSumBlock;
-    sums[block] = HWY_DYNAMIC_DISPATCH(SumSquares)(x + begin, std::min(kSumBlock, n - begin));
+    const auto first = std::lower_bound(rows.begin(), rows.end(), static_cast<std::int32_t>(begin / width));
+    return first != rows.end() && static_cast<std::size_t>(*first) * width < begin + kSumBlock;
   });
-  double sum = 0;
-  for (std::size_t block = 0; block < blocks; ++block) sum += static_cast<double>(sums[block]);
-  return sum;
 }
 
 bool all_finite(const float* x, std::size_t n) {

@@ -13,6 +13,7 @@
 #include <array>
 #include <cmath>
 #include <cstddef>
+#include <cstdint>
 #include <numbers>
 #include <span>
 
@@ -57,6 +58,9 @@ struct Operand {
 // out = a op b; out is dense.
 void binary(Binary op, std::span<const std::size_t> shape, Operand<float> a, Operand<float> b, float* out);
 
+// Rows of a sum over rows are added up in blocks, and the sums of the blocks likewise.
+inline constexpr std::size_t kRowBlock = 64;
+
 // y (= or +=) the sum of the dense tensor x over the dimensions whose bit is set in `summed` (bit 0: shape[0]); y has
 // the other dimensions, in their order.
 void sum_dimensions(std::span<const std::size_t> shape, unsigned summed, const float* x, float* y, bool add);
@@ -65,6 +69,8 @@ void fill(float* y, std::size_t n, float value);
 void scale(const float* x, float factor, float* y, std::size_t n);       // y = factor·x
 void add_scaled(const float* x, float factor, float* y, std::size_t n);  // y += factor·x, one rounding
 double squared_norm(const float* x, std::size_t n);                      // Σ x²
+// The same bits for x of `count` rows of which all but `rows` (ascending) hold zeros: those are not looked at.
+double squared_norm(const float* x, std::size_t n, std::span<const std::int32_t> rows, std::size_t count);
 bool all_finite(const float* x, std::size_t n);
 
 // The gradient of an operand that binary() read with these strides: the sum over what was repeated. It comes out dense,
@@ -258,6 +264,9 @@ inline void add_scaled(const double* x, double factor, double* y, std::size_t n)
   reference::add_scaled(x, factor, y, n);
 }
 inline double squared_norm(const double* x, std::size_t n) { return reference::squared_norm(x, n); }
+inline double squared_norm(const double* x, std::size_t n, std::span<const std::int32_t>, std::size_t) {
+  return reference::squared_norm(x, n);
+}
 inline bool all_finite(const double* x, std::size_t n) { return reference::all_finite(x, n); }
 
 }  // namespace regard

@@ -8,11 +8,11 @@ Seq2seq::Seq2seq(const Builder& builder, const Seq2seqSettings& settings)
     : settings_(settings),
       source_words_(builder.under("source"), settings.source_words, settings.embedding),
       target_words_(builder.under("target"), settings.target_words, settings.embedding),
-      forward_(builder.under("encoder.forward"), settings.embedding, settings.hidden),
-      backward_(builder.under("encoder.backward"), settings.embedding, settings.hidden),
+      forward_(builder.under("encoder.forward"), Cell::kGru, settings.embedding, settings.hidden),
+      backward_(builder.under("encoder.backward"), Cell::kGru, settings.embedding, settings.hidden),
       first_state_(builder.under("decoder.first"), settings.hidden, settings.hidden),
       attention_(builder.under("attention"), settings.hidden, 2 * settings.hidden, settings.attention),
-      decoder_(builder.under("decoder"), settings.embedding, settings.hidden),
+      decoder_(builder.under("decoder"), Cell::kGru, settings.embedding, settings.hidden),
       context_(builder.under("decoder.context"), 2 * settings.hidden, 3 * settings.hidden, false),
       readout_(builder.under("readout"), 3 * settings.hidden + settings.embedding, settings.readout),
       output_(builder.under("output"), settings.readout, settings.target_words) {}
@@ -25,12 +25,12 @@ Seq2seq::Encoded Seq2seq::encode(Tape& tape, const Batch& batch) const {
   return {annotations, attention_.keys(annotations), tanh(first_state_(back.last)), batch.lengths};
 }
 
-Seq2seq::Cell Seq2seq::advance(const Encoded& encoded, Var state, Var input) const {
+Seq2seq::Advance Seq2seq::advance(const Encoded& encoded, Var state, Var input) const {
   const std::int64_t batch = state[0], hidden = settings_.hidden;
   auto [context, trace] =
       attention_(reshape(state, {batch, 1, hidden}), encoded.keys, encoded.annotations, encoded.lengths);
   const Var flat = reshape(context, {batch, 2 * hidden});
-  return {decoder_.step(input + context_(flat), state), flat, std::move(trace)};
+  return {decoder_.step(input + context_(flat), {state, {}}).state, flat, std::move(trace)};
 }
 
 Var Seq2seq::readout(Var states, Var contexts, Var words) const {
@@ -46,10 +46,10 @@ Seq2seq::Loss Seq2seq::loss(Tape& tape, const Batch& batch) const {
   Var state = encoded.first_state;
   for (std::int64_t t = 0; t < steps; ++t) {
     const Var input = reshape(slice(inputs, 0, t, t + 1), {batch.size(), 3 * hidden});
-    const Cell cell = advance(encoded, state, input);
+    const Advance made = advance(encoded, state, input);
     const auto at = static_cast<std::size_t>(t);
-    states[at] = state = cell.state;
-    contexts[at] = cell.context;
+    states[at] = state = made.state;
+    contexts[at] = made.context;
   }
   const Var read = reshape(readout(stack(states), stack(contexts), words), {rows, settings_.readout});
   Tensor weights = batch.target_weights.reshape({rows});
@@ -62,8 +62,8 @@ Seq2seq::Loss Seq2seq::loss(Tape& tape, const Batch& batch) const {
 
 Seq2seq::Step Seq2seq::step(const Encoded& encoded, Var state, const Tensor& previous) const {
   const Var words = target_words_(state.tape(), previous);
-  Cell cell = advance(encoded, state, decoder_.project(words));
-  return {cell.state, output_(readout(cell.state, cell.context, words)), std::move(cell.trace)};
+  Advance made = advance(encoded, state, decoder_.project(words));
+  return {made.state, output_(readout(made.state, made.context, words)), std::move(made.trace)};
 }
 
 }  // namespace regard

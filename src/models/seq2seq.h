@@ -17,8 +17,8 @@
 #include "models/batch.h"
 #include "regard/nn/additive_attention.h"
 #include "regard/nn/embedding.h"
-#include "regard/nn/gru.h"
 #include "regard/nn/linear.h"
+#include "regard/nn/recurrent.h"
 
 namespace regard {
 
@@ -62,21 +62,21 @@ class Seq2seq {
   const Seq2seqSettings& settings() const { return settings_; }
 
  private:
-  struct Cell {
+  struct Advance {
     Var state;    // [batch, hidden]
     Var context;  // [batch, 2·hidden]
     Trace trace;
   };
-  Cell advance(const Encoded& encoded, Var state, Var input) const;  // input [batch, 3·hidden]: from the word alone
+  Advance advance(const Encoded& encoded, Var state, Var input) const;  // input [batch, 3·hidden]: from the word alone
   Var readout(Var states, Var contexts, Var words) const;
 
   Seq2seqSettings settings_;
   Embedding source_words_, target_words_;
-  Gru forward_, backward_;
+  RecurrentLayer forward_, backward_;
   Linear first_state_;
   AdditiveAttention attention_;
-  Gru decoder_;     // its inputs are the words;
-  Linear context_;  // what the context adds to them
+  RecurrentLayer decoder_;  // its inputs are the words;
+  Linear context_;          // what the context adds to them
   Linear readout_, output_;
 };
 

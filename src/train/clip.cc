@@ -29,8 +29,11 @@ GradientNorm global_norm(const Parameters& parameters, Gradients& gradients) {
   for (const Parameter& parameter : parameters) {
     if (parameter.frozen) continue;
     double square = 0;
-    with_elements(gradients.of(parameter),
-                  [&]<class T>(const T* elements, std::size_t count) { square = squared_norm(elements, count); });
+    with_elements(gradients.of(parameter), [&]<class T>(const T* elements, std::size_t count) {
+      const auto rows = gradients.rows(parameter);
+      square = rows ? squared_norm(elements, count, *rows, static_cast<std::size_t>(parameter.value[0]))
+                    : squared_norm(elements, count);
+    });
     if (result.not_finite == nullptr && !std::isfinite(square)) result.not_finite = &parameter;
     sum += square;
   }

@@ -15,7 +15,10 @@ StepResult Trainer::finish(double rate, Var loss) {
         number - 1, " (a lower learning rate or clipping may help)");
   tape_.backward(loss);
   gradients_.settle();
-  if (settings_.reduce) settings_.reduce(gradients_);
+  if (settings_.reduce) {
+    gradients_.forget_rows();  // others may have looked up other rows
+    settings_.reduce(gradients_);
+  }
   const GradientNorm gradient = global_norm(parameters_, gradients_);
   result.norm = gradient.norm;
   check(std::isfinite(gradient.norm), "step ", number, ": the gradient of '",

@@ -9,49 +9,6 @@
 namespace regard::verify {
 namespace {
 
-std::string word(std::int64_t active) { return active < 0 ? "" : text(", ", active, " active"); }
-
-Case recurrent_step(std::int64_t batch, std::int64_t width, std::int64_t active = -1) {
-  Case made;
-  made.name = text("gru_cell ", batch, " × ", width, word(active));
-  made.inputs = {{.name = "input", .shape = {batch, 3 * width}, .low = -2, .high = 2, .batched = true},
-                 {.name = "state", .shape = {batch, width}, .batched = true},
-                 {.name = "recurrent", .shape = {width, 3 * width}},
-                 {.name = "bias", .shape = {3 * width}}};
-  const auto active_of = [active](Items items) {
-    return active < 0 ? -1 : std::clamp<std::int64_t>(active - items.begin, 0, items.count());
-  };
-  made.build = [=](Tape&, std::span<const Var> x, Items items) {
-    return gru_cell(x[0], x[1], x[2], x[3], active_of(items));
-  };
-  made.formula = [=](std::span<const Numbers> x, Items items) {
-    const Numbers &input = x[0], &state = x[1], &recurrent = x[2], &bias = x[3];
-    const std::int64_t alive = active_of(items) < 0 ? items.count() : active_of(items);
-    std::vector<Scalar> y;
-    for (std::int64_t i = 0; i < items.count(); ++i) {
-      for (std::int64_t c = 0; c < width; ++c) {
-        const Scalar& h = state[i * width + c];
-        if (i >= alive) {
-          y.push_back(h);
-          continue;
-        }
-        const auto part = [&](std::int64_t gate) {  // u of one gate
-          Scalar sum = bias[gate * width + c];
-          for (std::int64_t k = 0; k < width; ++k)
-            sum += state[i * width + k] * recurrent[k * 3 * width + gate * width + c];
-          return sum;
-        };
-        const Scalar* row = &input.all[static_cast<std::size_t>(i * 3 * width + c)];
-        const Scalar r = sigmoid(row[0] + part(0)), z = sigmoid(row[width] + part(1));
-        const Scalar n = tanh(row[2 * width] + r * part(2));
-        y.push_back(n + z * (h - n));
-      }
-    }
-    return y;
-  };
-  return made;
-}
-
 struct LossShape {
   std::int64_t rows, width, vocabulary;
   bool bias = true, weighted = false, transposed = false;
@@ -120,6 +77,51 @@ Case loss(const LossShape& s) {
   return made;
 }
 
+struct ConvolutionShape {
+  std::int64_t time, channels, out, kernel;
+  std::vector<std::int32_t> lengths;  // one an item
+  Padding padding = Padding::kSame;
+  bool bias = true;
+};
+
+Case convolution(const ConvolutionShape& s) {
+  const auto batch = static_cast<std::int64_t>(s.lengths.size());
+  Case made;
+  made.name = text("conv1d ", s.padding == Padding::kSame ? "" : "causal ", batch, " × ", s.time, " × ", s.channels,
+                   " to ", s.out, ", kernel ", s.kernel, s.bias ? "" : ", no bias");
+  made.inputs = {{.name = "x", .shape = {batch, s.time, s.channels}, .batched = true},
+                 {.name = "weight", .shape = {s.kernel * s.channels, s.out}}};
+  if (s.bias) made.inputs.push_back({.name = "bias", .shape = {s.out}});
+  made.build = [s](Tape&, std::span<const Var> x, Items items) {
+    const auto lengths =
+        std::span(s.lengths).subspan(static_cast<std::size_t>(items.begin), static_cast<std::size_t>(items.count()));
+    return conv1d(x[0], x[1], s.bias ? x[2] : Var(), {.kernel = s.kernel, .padding = s.padding, .lengths = lengths});
+  };
+  made.formula = [s](std::span<const Numbers> x, Items items) {
+    const std::int64_t before = s.padding == Padding::kCausal ? s.kernel - 1 : (s.kernel - 1) / 2;
+    std::vector<Scalar> y;
+    for (std::int64_t i = 0; i < items.count(); ++i) {
+      const std::int64_t length = s.lengths[static_cast<std::size_t>(items.begin + i)];
+      for (std::int64_t t = 0; t < s.time; ++t) {
+        for (std::int64_t o = 0; o < s.out; ++o) {
+          Scalar sum = s.bias && t < length ? x[2][o] : Scalar(0);
+          for (std::int64_t j = 0; j < s.kernel && t < length; ++j) {
+            const std::int64_t from = t + j - before;
+            for (std::int64_t c = 0; c < s.channels; ++c) {
+              const bool inside = from >= 0 && from < length;
+              sum += (inside ? x[0][(i * s.time + from) * s.channels + c] : Scalar(0)) *
+                     x[1][(j * s.channels + c) * s.out + o];
+            }
+          }
+          y.push_back(sum);
+        }
+      }
+    }
+    return y;
+  };
+  return made;
+}
+
 struct AttentionShape {
   std::int64_t queries, keys, hidden, width;
   std::vector<std::int32_t> lengths;  // one an item
@@ -176,52 +178,6 @@ Tensor ids(std::initializer_list<std::int32_t> values) {
 }
 
 }  // namespace
-
-template <>
-Row row<Op::gru_cell>() {
-  Row made{
-      .op = Op::gru_cell, .formula = "h′ = n + z·(h − n), n = tanh(x_n + r·u_n)", .cases = {}, .bad = {}, .large = {}};
-  made.cases = {
-      recurrent_step(1, 1),    recurrent_step(3, 5),     recurrent_step(3, 5, 0),  recurrent_step(3, 5, 1),
-      recurrent_step(3, 5, 3), recurrent_step(4, 15),    recurrent_step(2, 16, 1), recurrent_step(5, 17, 4),
-      recurrent_step(7, 33),   recurrent_step(2, 63, 1), recurrent_step(3, 65, 2), recurrent_step(0, 4),
-      recurrent_step(0, 4, 0), recurrent_step(3, 0),
-  };
-  made.large = {recurrent_step(67, 129, 40), recurrent_step(131, 64)};
-  made.bad = {
-      {"an input of another width",
-       [](Tape& t) {
-         gru_cell(blank(t, {2, 11}), blank(t, {2, 4}), blank(t, {4, 12}), blank(t, {12}));
-       },
-       {"gru_cell", "input", "[2, 11]", "[2, 12]"}},
-      {"a state of another batch",
-       [](Tape& t) {
-         gru_cell(blank(t, {2, 12}), blank(t, {3, 4}), blank(t, {4, 12}), blank(t, {12}));
-       },
-       {"gru_cell", "[2, 12]", "[3, 12]"}},
-      {"a recurrent matrix of another shape",
-       [](Tape& t) {
-         gru_cell(blank(t, {2, 12}), blank(t, {2, 4}), blank(t, {12, 4}), blank(t, {12}));
-       },
-       {"gru_cell", "recurrent", "[12, 4]", "[4, 12]"}},
-      {"a bias of another width",
-       [](Tape& t) {
-         gru_cell(blank(t, {2, 12}), blank(t, {2, 4}), blank(t, {4, 12}), blank(t, {4}));
-       },
-       {"gru_cell", "bias", "[4]", "[12]"}},
-      {"more active rows than there are",
-       [](Tape& t) {
-         gru_cell(blank(t, {2, 12}), blank(t, {2, 4}), blank(t, {4, 12}), blank(t, {12}), 3);
-       },
-       {"gru_cell", "3", "2"}},
-      {"types differ",
-       [](Tape& t) {
-         gru_cell(blank(t, {2, 12}), blank(t, {2, 4}, DType::kF64), blank(t, {4, 12}), blank(t, {12}));
-       },
-       {"gru_cell", "f32", "f64"}},
-  };
-  return made;
-}
 
 template <>
 Row row<Op::linear_cross_entropy>() {
@@ -301,6 +257,41 @@ Row row<Op::linear_cross_entropy>() {
        },
        {"linear_cross_entropy", "f32", "f64"}},
   };
+  return made;
+}
+
+template <>
+Row row<Op::conv1d>() {
+  Row made{.op = Op::conv1d, .formula = "y_t = Σ_j x_{t+j−before}·W_j + bias", .cases = {}, .bad = {}, .large = {}};
+  for (const Padding padding : {Padding::kSame, Padding::kCausal}) {
+    for (const ConvolutionShape& s :
+         {ConvolutionShape{1, 1, 1, 1, {1}}, ConvolutionShape{7, 3, 5, 3, {7, 4, 0}},
+          ConvolutionShape{5, 2, 17, 4, {5, 3}}, ConvolutionShape{3, 4, 3, 7, {3, 1, 2}},
+          ConvolutionShape{17, 1, 2, 2, {17}}, ConvolutionShape{4, 5, 16, 1, {4, 2}},
+          ConvolutionShape{0, 3, 2, 3, {0, 0}}, ConvolutionShape{4, 3, 2, 3, {}}, ConvolutionShape{4, 0, 2, 3, {4, 1}},
+          ConvolutionShape{4, 3, 0, 3, {4, 1}}, ConvolutionShape{33, 7, 15, 5, {31, 33, 1}}}) {
+      ConvolutionShape each = s;
+      each.padding = padding;
+      each.bias = s.kernel != 3 || s.time == 4;
+      made.cases.push_back(convolution(each));
+    }
+    made.large.push_back(convolution({67, 33, 65, 5, {67, 31, 67, 1, 50}, padding}));
+  }
+  const auto bad = [&](const char* what, const Shape& x, const Shape& weight, const Shape& bias, std::int64_t kernel,
+                       std::vector<std::int32_t> lengths, std::vector<std::string> expected) {
+    expected.emplace_back("conv1d");
+    made.bad.push_back({what,
+                        [=](Tape& t) {
+                          conv1d(blank(t, x), blank(t, weight), blank(t, bias), {.kernel = kernel, .lengths = lengths});
+                        },
+                        std::move(expected)});
+  };
+  bad("an input of two dimensions", {5, 3}, {9, 4}, {4}, 3, {}, {"[5, 3]"});
+  bad("weights of another shape", {2, 5, 3}, {8, 4}, {4}, 3, {}, {"[8, 4]", "[9, out]"});
+  bad("a bias of another width", {2, 5, 3}, {9, 4}, {3}, 3, {}, {"bias", "[3]", "[4]"});
+  bad("no kernel", {2, 5, 3}, {0, 4}, {4}, 0, {}, {"kernel", "0"});
+  bad("fewer lengths than items", {2, 5, 3}, {9, 4}, {4}, 3, {5}, {"1 lengths", "2"});
+  bad("a length above the time", {2, 5, 3}, {9, 4}, {4}, 3, {5, 6}, {"6", "0 to 5"});
   return made;
 }
 

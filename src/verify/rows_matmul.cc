@@ -69,11 +69,16 @@ Row row<Op::matmul>() {
   made.cases.push_back(product({3, 4, 17}, {3, 5, 17}, {.transpose_b = true}));
   made.cases.push_back(product({3, 17, 4}, {3, 17, 5}, {.transpose_a = true}));
   made.cases.push_back(product({3, 17, 4}, {3, 5, 17}, {.transpose_a = true, .transpose_b = true}));
+  made.cases.push_back(product({3, 17, 4}, {17, 5}, {.transpose_a = true}, true));  // transposed, one matrix for all
+  made.cases.push_back(product({2, 2, 7, 5}, {3, 7}, {.transpose_a = true, .transpose_b = true}));
+  made.cases.push_back(product({3, 4, 17}, {5, 17}, {.transpose_b = true}));
+  made.cases.push_back(product({0, 4, 3}, {4, 5}, {.transpose_a = true}));
   made.cases.push_back(product({0, 4, 3}, {0, 3, 5}));
   made.cases.push_back(product({2, 4, 3}, {2, 3, 5}, {}, true));
   made.large.push_back(product({131, 259}, {259, 515}, {}, true));
   made.large.push_back(product({259, 131}, {515, 259}, {.transpose_a = true, .transpose_b = true}));
   made.large.push_back(product({7, 33, 65}, {7, 65, 129}));
+  made.large.push_back(product({7, 65, 33}, {65, 129}, {.transpose_a = true}));
   made.bad = {
       {"inner sizes differ",
        [](Tape& t) {

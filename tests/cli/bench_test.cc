@@ -32,7 +32,8 @@ Outcome ask(const std::string& bench, const std::string& commands) {
 }
 
 TEST(Bench, TheOnesKnownByNameAreThere) {
-  for (const char* name : {"limits", "startup", "matmul", "matmul_backward", "elementwise", "optimizer", "overhead"}) {
+  for (const char* name : {"limits", "startup", "matmul", "matmul_backward", "elementwise", "optimizer", "overhead",
+                           "gru", "lstm", "cross_entropy"}) {
     EXPECT_TRUE(benches().contains(name)) << name;
   }
 }
@@ -57,12 +58,26 @@ TEST(Bench, EveryCaseHasANameOfItsOwnAndAKnownLimit) {
 }
 
 TEST(Bench, SmallCasesAgreeWithTheirReferences) {
-  for (const char* name :
-       {"limits/fma", "limits/copy_64x512", "limits/update_64x512", "optimizer/adam_4x64x64", "overhead/add",
-        "overhead/multiply", "overhead/tanh", "overhead/matmul", "overhead/chain", "startup/version",
-        "matmul/5x256x128", "matmul_backward/dx_5x256x128", "matmul_backward/dw_5x256x128", "elementwise/tanh_64x512",
-        "elementwise/gelu_64x512", "elementwise/softmax_64x512", "elementwise/layer_norm_64x512",
-        "elementwise/dropout_64x512"}) {
+  for (const char* name : {"limits/fma",
+                           "limits/copy_64x512",
+                           "limits/update_64x512",
+                           "optimizer/adam_4x64x64",
+                           "overhead/add",
+                           "overhead/multiply",
+                           "overhead/tanh",
+                           "overhead/matmul",
+                           "overhead/chain",
+                           "startup/version",
+                           "matmul/5x256x128",
+                           "matmul_backward/dx_5x256x128",
+                           "matmul_backward/dw_5x256x128",
+                           "elementwise/tanh_64x512",
+                           "elementwise/gelu_64x512",
+                           "elementwise/softmax_64x512",
+                           "elementwise/layer_norm_64x512",
+                           "elementwise/dropout_64x512",
+                           "gru/64x30x256",
+                           "lstm/64x30x256"}) {
     const std::string text = name;
     const Outcome outcome = ask(text.substr(0, text.find('/')), "check " + text + "\\n");
     EXPECT_TRUE(outcome.out.ends_with("\nok\n")) << name << ": " << outcome.out;

@@ -79,6 +79,31 @@ def matmul():
     file.write()
 
 
+def choices():
+    """Choosing, leaving out, gating and running sums; products of many matrices with one."""
+    file = File("choices")
+    for dimension in (0, 1, -1):
+        file.case("cumulative_sum", {"dimension": dimension}, {"x": drawn(3, 4, 5)}, lambda x: torch.cumsum(x, dimension))
+    for sizes in [(3, 7), (2, 3, 17)]:
+        file.case("max", {}, {"x": drawn(*sizes, low=-9, high=9)}, lambda x: torch.max(x, -1).values)
+        file.case("top_k", {"k": 4}, {"x": drawn(*sizes, low=-9, high=9)}, lambda x: torch.topk(x, 4, -1).values)
+        ids = torch.randint(0, sizes[-1], (*sizes[:-1], 5))
+        file.case("gather", {}, {"x": drawn(*sizes)}, lambda x, ids: torch.gather(x, -1, ids), {"ids": ids})
+        ids = torch.randint(0, 6, sizes)
+        file.case("scatter_add", {"size": 6}, {"x": drawn(*sizes)},
+                  lambda x, ids: torch.zeros(*sizes[:-1], 6).scatter_add(-1, ids, x), {"ids": ids})
+        mask = torch.randint(0, 2, sizes)
+        file.case("masked_fill", {"value": -2.5}, {"x": drawn(*sizes)},
+                  lambda x, mask: x.masked_fill(mask == 0, -2.5), {"mask": mask})
+    for sizes in [(3, 8), (2, 3, 34), (5, 2)]:
+        file.case("glu", {}, {"x": drawn(*sizes, low=-4, high=4)}, lambda x: F.glu(x, -1))
+    for ta, tb in [(1, 0), (0, 1), (1, 1)]:
+        inputs = {"a": drawn(2, 4, 3) if ta else drawn(2, 3, 4), "b": drawn(5, 4) if tb else drawn(4, 5)}
+        file.case("matmul", {"transpose_a": ta, "transpose_b": tb}, inputs,
+                  lambda a, b: (a.mT if ta else a) @ (b.mT if tb else b))
+    file.write()
+
+
 def arithmetic():
     file = File("arithmetic")
     calls = {
@@ -294,5 +319,100 @@ def schedules():
     file.write()
 
 
-for make in (matmul, arithmetic, unary, rows, moving, gru, cross_entropy, attention, optimizers, schedules):
+def cells():
+    """torch's RNNCell and LSTMCell, as gru() does it for GRUCell."""
+    file = File("cells")
+    for batch, width, active in [(3, 5, None), (4, 7, 2), (2, 3, 0)]:
+        def ended(after, before):
+            return after if active is None else torch.cat([after[:active], before[active:]])
+
+        options = {} if active is None else {"active": active}
+
+        def elman(input, state, recurrent, bias):
+            weight = recurrent.T.contiguous()
+            return ended(torch.rnn_tanh_cell(input, state, torch.eye(width), weight, torch.zeros(width), bias), state)
+
+        def lstm(input, state, memory, recurrent, bias):
+            weight = recurrent.T.contiguous()
+            h, c = torch.lstm_cell(input, (state, memory), torch.eye(4 * width), weight, torch.zeros(4 * width), bias)
+            return torch.cat([ended(h, state), ended(c, memory)], 1)
+
+        file.case("tanh_cell", options, {"input": drawn(batch, width, low=-2, high=2), "state": drawn(batch, width),
+                                         "recurrent": drawn(width, width), "bias": drawn(width)}, elman)
+        file.case("lstm_cell", options, {"input": drawn(batch, 4 * width, low=-2, high=2), "state": drawn(batch, width),
+                                         "memory": drawn(batch, width, low=-2, high=2),
+                                         "recurrent": drawn(width, 4 * width), "bias": drawn(4 * width)}, lstm)
+    file.write()
+
+
+def sequences():
+    """Packed sequences through torch.nn.RNN, GRU and LSTM: states, last states and memories one after another."""
+    file = File("sequences")
+    kinds = {"tanh": (torch.nn.RNN, 1), "gru": (torch.nn.GRU, 3), "lstm": (torch.nn.LSTM, 4)}
+
+    def case(kind, layers, both, time, lengths, inputs, width, initial):
+        make, gates = kinds[kind]
+        module = make(inputs, width, layers, bidirectional=bool(both))
+        batch, directions = len(lengths), 2 if both else 1
+        tensors = {"x": drawn(time, batch, inputs)}
+        for layer in range(layers):
+            for direction in range(directions):
+                place = layer * directions + direction
+                tensors |= {f"input{place}": drawn(inputs if layer == 0 else directions * width, gates * width),
+                            f"input_bias{place}": drawn(gates * width),
+                            f"recurrent{place}": drawn(width, gates * width),
+                            f"recurrent_bias{place}": drawn(gates * width)}
+        if initial:
+            tensors["state"] = drawn(layers * directions, batch, width)
+            if kind == "lstm":
+                tensors["memory"] = drawn(layers * directions, batch, width, low=-2, high=2)
+
+        def call(x, state=None, memory=None, **weights):
+            named = {}
+            for layer in range(layers):
+                for direction in range(directions):
+                    place, end = layer * directions + direction, f"_l{layer}" + "_reverse" * direction
+                    named |= {"weight_ih" + end: weights[f"input{place}"].T, "bias_ih" + end: weights[f"input_bias{place}"],
+                              "weight_hh" + end: weights[f"recurrent{place}"].T, "bias_hh" + end: weights[f"recurrent_bias{place}"]}
+            packed = torch.nn.utils.rnn.pack_padded_sequence(x, torch.tensor(lengths))
+            start = () if state is None else ((state, memory),) if kind == "lstm" else (state,)
+            states, last = torch.func.functional_call(module, named, (packed, *start))
+            states, _ = torch.nn.utils.rnn.pad_packed_sequence(states, total_length=time)
+            return torch.cat([part.reshape(-1) for part in (states, *(last if kind == "lstm" else (last,)))])
+
+        file.case("recurrence", {"cell": kind, "layers": layers, "both": both, "lengths": ",".join(map(str, lengths))},
+                  tensors, call)
+
+    for kind in kinds:
+        case(kind, 1, 0, 5, [5, 3, 3, 1], 3, 4, True)
+        case(kind, 1, 0, 4, [4, 4], 2, 5, False)
+        case(kind, 1, 1, 4, [3, 2, 1], 2, 3, True)  # padded further than the longest
+        case(kind, 2, 1, 4, [4, 3, 1], 2, 3, True)
+        case(kind, 2, 0, 3, [3, 2], 3, 2, False)
+    file.write()
+
+
+def convolutions():
+    file = File("convolutions")
+    for batch, time, channels, out, kernel, padding, lengths, with_bias in [
+            (2, 7, 3, 4, 3, "same", None, 1), (2, 7, 3, 4, 3, "causal", None, 0), (3, 6, 2, 5, 4, "same", [6, 4, 1], 1),
+            (2, 3, 2, 3, 5, "causal", [2, 3], 1), (1, 5, 4, 2, 1, "same", None, 1)]:
+        inputs = {"x": drawn(batch, time, channels), "weight": drawn(kernel * channels, out)}
+        if with_bias:
+            inputs["bias"] = drawn(out)
+        before = kernel - 1 if padding == "causal" else (kernel - 1) // 2
+
+        def call(x, weight, bias=None):
+            inside = torch.arange(time) < torch.tensor(lengths or [time] * batch)[:, None]
+            x = F.pad(x * inside[:, :, None], (0, 0, before, kernel - 1 - before))
+            y = F.conv1d(x.mT, weight.reshape(kernel, channels, out).permute(2, 1, 0), bias).mT
+            return y * inside[:, :, None]
+
+        options = {"kernel": kernel, "causal": int(padding == "causal")}
+        file.case("conv1d", options | ({"lengths": ",".join(map(str, lengths))} if lengths else {}), inputs, call)
+    file.write()
+
+
+for make in (matmul, arithmetic, unary, rows, moving, gru, cross_entropy, attention, optimizers, schedules, choices,
+             cells, sequences, convolutions):
     make()

@@ -11,6 +11,7 @@
 #include "kernels/target.h"
 #include "regard/attention/attend.h"
 #include "regard/autograd/ops.h"
+#include "regard/nn/recurrent.h"
 #include "regard/train/average.h"
 #include "regard/train/optimizer.h"
 #include "regard/train/schedule.h"
@@ -82,6 +83,13 @@ Tensor whole_numbers(const Tensor& x) {
   return result;
 }
 
+Tensor bytes(const Tensor& x) {
+  Tensor result = Tensor::empty(x.shape(), DType::kI8);
+  for (std::int64_t i = 0; i < x.size(); ++i)
+    result.data<std::int8_t>()[i] = static_cast<std::int8_t>(x.data<double>()[i]);
+  return result;
+}
+
 // The operation of a case on inputs that are on the tape.
 Var call(const Golden& golden, const std::map<std::string, Var>& in) {
   const auto x = [&](const char* name) {
@@ -127,8 +135,49 @@ Var call(const Golden& golden, const std::map<std::string, Var>& in) {
   const bool all = !golden.options.contains("dimension");
   if (op == "sum") return all ? sum(x("x")) : sum(x("x"), dimension());
   if (op == "mean") return all ? mean(x("x")) : mean(x("x"), dimension());
+  const auto ids = [&] { return whole_numbers(golden.tensors.at("ids")); };
+  if (op == "cumulative_sum") return cumulative_sum(x("x"), dimension());
+  if (op == "max") return max(x("x")).values;
+  if (op == "top_k") return top_k(x("x"), golden.number("k", 0)).values;
+  if (op == "gather") return gather(x("x"), ids());
+  if (op == "scatter_add") return scatter_add(x("x"), ids(), golden.number("size", 0));
+  if (op == "masked_fill") return masked_fill(x("x"), bytes(golden.tensors.at("mask")), golden.real("value", 0));
+  if (op == "glu") return glu(x("x"));
   if (op == "gru_cell") {
     return gru_cell(x("input"), x("state"), x("recurrent"), x("bias"), golden.number("active", -1));
+  }
+  if (op == "conv1d") {
+    const std::vector<std::int32_t> lengths =
+        golden.options.contains("lengths") ? golden.list("lengths") : std::vector<std::int32_t>();
+    return conv1d(x("x"), x("weight"), x("bias"),
+                  {.kernel = golden.number("kernel", 0),
+                   .padding = golden.number("causal", 0) != 0 ? Padding::kCausal : Padding::kSame,
+                   .lengths = lengths});
+  }
+  if (op == "tanh_cell") {
+    return tanh_cell(x("input"), x("state"), x("recurrent"), x("bias"), golden.number("active", -1));
+  }
+  if (op == "lstm_cell") {
+    const RecurrentState after =
+        lstm_cell(x("input"), {x("state"), x("memory")}, x("recurrent"), x("bias"), golden.number("active", -1));
+    return concat({after.state, after.memory}, 1);
+  }
+  if (op == "recurrence") {
+    const std::string& cell = golden.options.at("cell");
+    RecurrentSettings settings;
+    settings.cell = cell == "gru" ? Cell::kGru : cell == "lstm" ? Cell::kLstm : Cell::kTanh;
+    settings.layers = golden.number("layers", 1);
+    settings.both_directions = golden.number("both", 0) != 0;
+    std::vector<RecurrentWeights> weights;
+    for (int i = 0; golden.has(text("input", i)); ++i) {
+      const auto weight = [&](const char* name) { return x(text(name, i).c_str()); };
+      weights.push_back({weight("input"), weight("input_bias"), weight("recurrent"), weight("recurrent_bias")});
+    }
+    const Recurrence result = recurrent_stack(settings, x("x"), weights, golden.list("lengths"),
+                                              {.initial = {x("state"), x("memory")}, .ids = {}});
+    const auto flat = [](Var part) { return reshape(part, {part.value().size()}); };
+    if (!result.memory.defined()) return concat({flat(result.states), flat(result.last)}, 0);
+    return concat({flat(result.states), flat(result.last), flat(result.memory)}, 0);
   }
   if (op == "linear_cross_entropy") {
     const Tensor weights =
@@ -177,8 +226,9 @@ struct FileOfCases {
   std::size_t cases;  // at least
 };
 constexpr FileOfCases kFiles[] = {
-    {"matmul", 27},  {"arithmetic", 24},          {"unary", 8},          {"rows", 18}, {"moving", 23},
-    {"gru_cell", 4}, {"linear_cross_entropy", 8}, {"attend_additive", 3}};
+    {"matmul", 27},    {"arithmetic", 24},          {"unary", 8},           {"rows", 18},    {"moving", 23},
+    {"gru_cell", 4},   {"linear_cross_entropy", 8}, {"attend_additive", 3}, {"choices", 19}, {"cells", 6},
+    {"sequences", 15}, {"convolutions", 5}};
 
 class GoldenNumbers : public testing::TestWithParam<FileOfCases> {};
 INSTANTIATE_TEST_SUITE_P(All, GoldenNumbers, testing::ValuesIn(kFiles),

@@ -9,7 +9,9 @@
 #define REGARD_OPS(X)                                                                                            \
   X(matmul) X(add) X(subtract) X(multiply) X(divide) X(tanh) X(sigmoid) X(relu) X(gelu) X(gelu_tanh) X(silu)     \
   X(exp) X(log) X(softmax) X(log_softmax) X(layer_norm) X(rms_norm) X(embedding) X(concat) X(slice) X(transpose) \
-  X(reshape) X(sum) X(mean) X(dropout) X(gru_cell) X(linear_cross_entropy) X(attend_additive)
+  X(reshape) X(sum) X(mean) X(cumulative_sum) X(max) X(top_k) X(gather) X(scatter_add) X(masked_fill) X(glu)      \
+  X(conv1d) X(dropout) X(tanh_cell) X(gru_cell) X(lstm_cell) X(recurrence) X(linear_cross_entropy)                \
+  X(attend_additive)
 // clang-format on
 
 namespace regard {

@@ -8,6 +8,8 @@
 
 #include <cstdint>
 #include <deque>
+#include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -50,6 +52,9 @@ class REGARD_API Parameters {
 };
 
 // One gradient a parameter. They add up over backward passes until zero() is called.
+//
+// Of a table that is only looked up, the rows that were are known: the others hold zeros, and nobody has to write or
+// read them. A table that is used in another way too (tied to the output) has an ordinary gradient.
 class REGARD_API Gradients {
  public:
   explicit Gradients(const Parameters& parameters);
@@ -60,11 +65,23 @@ class REGARD_API Gradients {
   // reading gradients; Optimizer does.
   void settle();
 
+  // After settle(): the only rows whose gradient may be other than zero, in ascending order; none: any may be.
+  std::optional<std::span<const std::int32_t>> rows(const Parameter& parameter) const;
+  // To be called by whoever writes to gradients (of) by themselves: any row may hold something then.
+  void forget_rows();
+
  private:
   friend class Tape;
   struct Slot {
     Tensor gradient;
-    bool fresh = true;  // zero() came last: the next one to add may overwrite
+    bool fresh = true;                  // zero() came last: the next one to add may overwrite
+    bool by_rows = false;               // all but the rows below holds zeros
+    std::vector<std::int32_t> rows;     // looked up since zero()
+    std::vector<std::uint8_t> is_used;  // by row
+
+    void forget();  // an ordinary gradient from now on
+    void clear();   // makes it zeros
+    void use(std::span<const std::int32_t> more);
   };
   std::vector<Slot> slots_;
 };

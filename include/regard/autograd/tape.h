@@ -97,6 +97,9 @@ class REGARD_API Tape {
 
   // For their lambdas: where the gradient of x goes.
   Target target(Var x);
+  // The same for operations that add to some rows of a table [rows, …] and leave the others alone: the gradient is
+  // there to be added to, and a parameter's Gradients know which rows it were.
+  Target target_rows(Var x, std::span<const std::int32_t> rows);
   // For those that only look at their input in another way (reshape): x's gradient is `gradient` itself.
   void pass(Var x, const Tensor& gradient);
   // b as the kernels want it; a parameter is packed once for each of its versions.

@@ -1,6 +1,6 @@
-// Rows of a table. Backward: the gradients of all places where a row was used are added up in the order of the places.
+// Rows of a table. Backward: the gradients of all places where a row was used are added up in the order of the places;
+// rows that were not used are neither read nor written.
 #include <algorithm>
-#include <cstring>
 
 #include "autograd/by_type.h"
 #include "base/check.h"
@@ -33,12 +33,11 @@ Var embedding(Var table, const Tensor& ids) {
     }
   });
   return tape.record(Op::embedding, y, {table}, [=, &tape](const Tensor& dy) {
-    const Target to = tape.target(table);
+    const std::int32_t* place = kept.data<std::int32_t>();
+    const Target to = tape.target_rows(table, {place, static_cast<std::size_t>(places)});
     by_type(dy.dtype(), [&]<class T>() {
       T* gradient = to.gradient.data<T>();
-      if (!to.add) std::memset(gradient, 0, to.gradient.bytes());
       const T* up = dy.data<T>();
-      const std::int32_t* place = kept.data<std::int32_t>();
       constexpr std::size_t kColumns = 64;  // a block of columns is one item: every element has one adder
       parallel((width + kColumns - 1) / kColumns, [&](std::size_t block) {
         const std::size_t begin = block * kColumns, end = std::min(begin + kColumns, width);

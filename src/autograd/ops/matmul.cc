@@ -1,4 +1,6 @@
 // y = a·b + bias:   da = dy·bᵀ   db = aᵀ·dy   dbias = Σ_rows dy
+#include <algorithm>
+
 #include "autograd/by_type.h"
 #include "autograd/kernel_calls.h"
 #include "autograd/weight_product.h"
@@ -12,7 +14,8 @@ namespace {
 
 struct Sizes {
   std::size_t count = 1, m = 0, n = 0, k = 0;  // count products of [m, k]·[k, n]
-  bool shared = true;                          // one b for all of a's rows
+  bool shared = true;                          // all rows of a lie one after another: one product with one b
+  bool one_b = true;                           // the same b for every product
   Shape out;
 };
 
@@ -31,8 +34,9 @@ Sizes sizes_of(const Shape& a, const Shape& b, const MatmulOptions& options) {
   if (b.rank() == 2 && (!ta || a.rank() == 2)) {
     s.m = static_cast<std::size_t>(leading * m);
   } else {
-    check(a.rank() == b.rank() && a.with(-1, 1).with(-2, 1) == b.with(-1, 1).with(-2, 1), "matmul: ", a, " by ", b,
-          ": expected the same leading sizes");
+    s.one_b = b.rank() == 2;
+    check(s.one_b || (a.rank() == b.rank() && a.with(-1, 1).with(-2, 1) == b.with(-1, 1).with(-2, 1)), "matmul: ", a,
+          " by ", b, ": expected the same leading sizes");
     s.count = static_cast<std::size_t>(leading);
     s.m = static_cast<std::size_t>(m);
     s.shared = false;
@@ -52,12 +56,25 @@ MatrixOf<const T> operand(const Tensor& x, std::size_t rows, std::size_t columns
 
 // c (= or +=) a·b, `count` times; a and b as seen by the product.
 template <class T>
-void multiply_all(std::size_t count, MatrixOf<const T> a, MatrixOf<const T> b, T* c, const EpilogueOf<T>& epilogue) {
+void multiply_all(std::size_t count, MatrixOf<const T> a, bool one_a, MatrixOf<const T> b, bool one_b, T* c,
+                  const EpilogueOf<T>& epilogue) {
   const MatrixOf<T> out = matrix(c, a.rows, b.columns);
   if (count == 1) {
     gemm(a, b, out, epilogue);
   } else {
-    gemm_batch(count, a, a.rows * a.columns, b, b.rows * b.columns, out, a.rows * b.columns, epilogue);
+    gemm_batch(count, a, one_a ? 0 : a.rows * a.columns, b, one_b ? 0 : b.rows * b.columns, out, a.rows * b.columns,
+               epilogue);
+  }
+}
+
+// c (= or +=) the sum of the `count` products a·b: one chain through all of them.
+template <class T>
+void sum_products(std::size_t count, MatrixOf<const T> a, MatrixOf<const T> b, T* c, bool add) {
+  if (count == 0 && !add) std::fill_n(c, a.rows * b.columns, T{0});
+  for (std::size_t i = 0; i < count; ++i) {
+    gemm(a, b, matrix(c, a.rows, b.columns), EpilogueOf<T>{.accumulate = add || i > 0});
+    a.data += a.rows * a.columns;
+    b.data += b.rows * b.columns;
   }
 }
 
@@ -77,7 +94,7 @@ Var matmul(Var a, Var b, const MatmulOptions& options) {
     if (s.shared) {
       multiply_by_weight<T>(tape, left, b, tb, y.data<T>(), epilogue);
     } else {
-      multiply_all(s.count, left, operand<T>(b.value(), s.k, s.n, tb), y.data<T>(), epilogue);
+      multiply_all(s.count, left, false, operand<T>(b.value(), s.k, s.n, tb), s.one_b, y.data<T>(), epilogue);
     }
   });
   return tape.record(Op::matmul, y, {a, b, bias}, [=, &tape](const Tensor& dy) {
@@ -88,19 +105,19 @@ Var matmul(Var a, Var b, const MatmulOptions& options) {
         const EpilogueOf<T> epilogue{.accumulate = da.add};
         T* out = da.gradient.data<T>();
         if (ta) {
-          multiply_all(s.count, right, up.transposed(), out, epilogue);  // daᵀ is what is stored
+          multiply_all(s.count, right, s.one_b, up.transposed(), false, out, epilogue);  // daᵀ is what is stored
         } else if (s.shared) {
           multiply_by_weight<T>(tape, up, b, !tb, out, epilogue);
         } else {
-          multiply_all(s.count, up, right.transposed(), out, epilogue);
+          multiply_all(s.count, up, false, right.transposed(), s.one_b, out, epilogue);
         }
       }
       if (const Target db = tape.target(b)) {
-        const EpilogueOf<T> epilogue{.accumulate = db.add};
-        if (tb) {
-          multiply_all(s.count, up.transposed(), left, db.gradient.data<T>(), epilogue);
+        const MatrixOf<const T> first = tb ? up.transposed() : left.transposed(), second = tb ? left : up;
+        if (s.one_b) {
+          sum_products(s.count, first, second, db.gradient.data<T>(), db.add);
         } else {
-          multiply_all(s.count, left.transposed(), up, db.gradient.data<T>(), epilogue);
+          multiply_all(s.count, first, false, second, false, db.gradient.data<T>(), {.accumulate = db.add});
         }
       }
       if (const Target dbias = tape.target(bias)) sum_to<T>(dy, dbias);

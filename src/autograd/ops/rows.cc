@@ -1,9 +1,10 @@
-// Operations over the last dimension: softmax, log-softmax, norms.
+// Operations over the last dimension: softmax, log-softmax, norms, the gated linear unit.
 #include <cstring>
 
 #include "autograd/by_type.h"
 #include "base/check.h"
 #include "base/float_mode.h"
+#include "kernels/glu.h"
 #include "kernels/norm.h"
 #include "kernels/softmax.h"
 #include "regard/autograd/ops.h"
@@ -107,6 +108,21 @@ Var rms_norm(Var x, Var weight, float epsilon) {
     by_type(dy.dtype(), [&]<class T>() {
       rms_norm_backward(read_rows<T>(x.value()), weight.value().data<T>(), scales.data<T>(), read_rows<T>(dy),
                         norm_gradients<T>(tape, x, weight, {}));
+    });
+  });
+}
+
+Var glu(Var x) {
+  const FloatMode mode;
+  check(x.shape().rank() >= 1 && x[-1] % 2 == 0, "glu: x is ", x.shape(),
+        ", expected an even size in the last dimension");
+  Tape& tape = x.tape();
+  const Tensor y = tape.make(x.shape().with(-1, x[-1] / 2), x.dtype());
+  by_type(y.dtype(), [&]<class T>() { glu(read_rows<T>(x.value()), rows_of<T>(y)); });
+  return tape.record(Op::glu, y, {x}, [=, &tape](const Tensor& dy) {
+    const Target dx = tape.target(x);
+    by_type(dy.dtype(), [&]<class T>() {
+      glu_backward(read_rows<T>(x.value()), read_rows<T>(dy), rows_of<T>(dx.gradient), dx.add);
     });
   });
 }

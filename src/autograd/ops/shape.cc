@@ -70,6 +70,30 @@ Var slice(Var x, int dimension, std::int64_t begin, std::int64_t end) {
   });
 }
 
+std::span<const Var> split(Var x, int dimension, std::span<const std::int64_t> sizes) {
+  std::int64_t total = 0;
+  for (const std::int64_t size : sizes) {
+    check(size >= 0, "split: a part of ", size);
+    total += size;
+  }
+  check(total == x[dimension], "split: parts of ", total, " in all along dimension ", dimension, " of ", x.shape());
+  auto* parts = static_cast<Var*>(x.tape().arena().allocate(sizes.size() * sizeof(Var)));
+  std::int64_t begin = 0;
+  for (std::size_t i = 0; i < sizes.size(); begin += sizes[i++]) {
+    new (parts + i) Var(slice(x, dimension, begin, begin + sizes[i]));
+  }
+  return {parts, sizes.size()};
+}
+
+std::span<const Var> split(Var x, int dimension, std::int64_t parts) {
+  check(parts > 0 && x[dimension] % parts == 0, "split: ", parts, " equal parts along dimension ", dimension, " of ",
+        x.shape());
+  auto* sizes =
+      static_cast<std::int64_t*>(x.tape().arena().allocate(static_cast<std::size_t>(parts) * sizeof(std::int64_t)));
+  std::fill_n(sizes, parts, x[dimension] / parts);
+  return split(x, dimension, std::span<const std::int64_t>(sizes, static_cast<std::size_t>(parts)));
+}
+
 Var transpose(Var x, int a, int b) {
   const FloatMode mode;
   Tape& tape = x.tape();

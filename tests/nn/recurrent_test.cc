@@ -1,4 +1,4 @@
-#include "regard/nn/gru.h"
+#include "regard/nn/recurrent.h"
 
 #include <gtest/gtest.h>
 
@@ -53,7 +53,7 @@ TEST(Gru, FollowsItsEquationsInBothDirectionsForEveryLength) {
   constexpr std::int64_t kTime = 5, kBatch = 4, kInputs = 3, kWidth = 6;
   const std::vector<std::int32_t> lengths = {5, 3, 3, 1};
   Parameters parameters;
-  const Gru gru(Builder(parameters, RandomKey(3), DType::kF64), kInputs, kWidth);
+  const RecurrentLayer gru(Builder(parameters, RandomKey(3), DType::kF64), Cell::kGru, kInputs, kWidth);
   for (Parameter& parameter : parameters) {  // biases start as zeros, which would hide a mistake
     parameter.value.copy_from(numbers(parameter.value.shape(), parameter.index + 10, DType::kF64));
   }
@@ -74,8 +74,7 @@ TEST(Gru, FollowsItsEquationsInBothDirectionsForEveryLength) {
         for (std::int64_t c = 0; c < kWidth; ++c) {
           const double got = result.states.value().data<double>()[(t * kBatch + row) * kWidth + c];
           const auto at = static_cast<std::size_t>(t), column = static_cast<std::size_t>(c);
-          const double beyond = direction == Direction::kForward ? expected.back()[column] : 0;
-          ASSERT_NEAR(got, t < length ? expected[at][column] : beyond, 1e-12) << "row " << row << ", time " << t;
+          ASSERT_NEAR(got, t < length ? expected[at][column] : 0, 1e-12) << "row " << row << ", time " << t;
         }
       }
       const auto& last = direction == Direction::kForward ? expected.back() : expected.front();
@@ -88,7 +87,7 @@ TEST(Gru, FollowsItsEquationsInBothDirectionsForEveryLength) {
 
 TEST(Gru, WhatStandsInThePaddingDoesNotMatter) {
   Parameters parameters;
-  const Gru gru(Builder(parameters, RandomKey(3)), 3, 17);
+  const RecurrentLayer gru(Builder(parameters, RandomKey(3)), Cell::kGru, 3, 17);
   const std::vector<std::int32_t> lengths = {4, 2};
   Tensor x = numbers({4, 2, 3}, 1), poisoned = x.clone();
   for (std::int64_t t = 2; t < 4; ++t) {
@@ -104,7 +103,7 @@ TEST(Gru, WhatStandsInThePaddingDoesNotMatter) {
 
 TEST(Gru, EmptyBatchesAndSequencesAreFine) {
   Parameters parameters;
-  const Gru gru(Builder(parameters, RandomKey(3)), 3, 4);
+  const RecurrentLayer gru(Builder(parameters, RandomKey(3)), Cell::kGru, 3, 4);
   Tape tape;
   const std::vector<std::int32_t> none, zero = {0, 0};
   EXPECT_EQ(gru(tape.constant(Tensor::zeros({5, 0, 3})), none, Direction::kForward).states.shape(), (Shape{5, 0, 4}));
@@ -115,11 +114,88 @@ TEST(Gru, EmptyBatchesAndSequencesAreFine) {
 
 TEST(Gru, UnsortedOrImpossibleLengthsAreErrors) {
   Parameters parameters;
-  const Gru gru(Builder(parameters, RandomKey(3)), 3, 4);
+  const RecurrentLayer gru(Builder(parameters, RandomKey(3)), Cell::kGru, 3, 4);
   Tape tape;
   const Var x = tape.constant(numbers({5, 2, 3}, 1));
   for (const std::vector<std::int32_t>& lengths : {std::vector<std::int32_t>{2, 5}, {6, 1}, {3, -1}, {3}}) {
     EXPECT_THROW(gru(x, lengths, Direction::kForward), Error);
+  }
+}
+
+// The rows of one example: [time, directions·width] of states [time, batch, directions·width].
+std::vector<float> of_row(const Tensor& states, std::int64_t row, std::int64_t time) {
+  std::vector<float> all;
+  for (std::int64_t t = 0; t < time; ++t) {
+    const float* from = states.data<float>() + (t * states[1] + row) * states[2];
+    all.insert(all.end(), from, from + states[2]);
+  }
+  return all;
+}
+
+TEST(Recurrent, DropoutDependsOnTheExampleNotOnItsPlaceNorOnPadding) {
+  const std::vector<std::int32_t> lengths = {4, 3, 2};
+  const std::vector<std::uint64_t> ids = {70, 5, 9};
+  const RandomKey key(11);
+  for (const Cell cell : {Cell::kTanh, Cell::kGru, Cell::kLstm}) {
+    Parameters parameters;
+    const Recurrent stack(
+        Builder(parameters, RandomKey(3)),
+        {.cell = cell, .inputs = 3, .width = 9, .layers = 3, .both_directions = true, .dropout = 0.5f});
+    const Tensor x = numbers({4, 3, 3}, 1);
+    Tape tape;
+    const Tensor together = stack(tape.constant(x), lengths, {.initial = {}, .key = &key, .ids = ids}).states.value();
+    const Tensor without = stack(tape.constant(x), lengths).states.value();
+    EXPECT_NE(of_row(together, 1, 3), of_row(without, 1, 3)) << "nothing was dropped";
+    Tensor alone = Tensor::zeros({6, 1, 3});
+    for (std::int64_t t = 0; t < 3; ++t) {
+      for (std::int64_t c = 0; c < 3; ++c) alone.data<float>()[t * 3 + c] = x.data<float>()[(t * 3 + 1) * 3 + c];
+    }
+    const std::vector<std::int32_t> length = {3};
+    const std::vector<std::uint64_t> id = {5}, other = {6};
+    const auto run = [&](const std::vector<std::uint64_t>& which) {
+      return of_row(stack(tape.constant(alone), length, {.initial = {}, .key = &key, .ids = which}).states.value(), 0,
+                    3);
+    };
+    EXPECT_EQ(run(id), of_row(together, 1, 3));
+    EXPECT_NE(run(other), of_row(together, 1, 3));
+  }
+}
+
+TEST(Recurrent, IsItsLayersOneAfterAnother) {
+  const std::vector<std::int32_t> lengths = {4, 2};
+  Parameters parameters;
+  const Recurrent lstm(Builder(parameters, RandomKey(3)),
+                       {.cell = Cell::kLstm, .inputs = 3, .width = 5, .layers = 2, .both_directions = true});
+  EXPECT_EQ(parameters.find("layer1.backward.input.weight").value.shape(), (Shape{10, 20}));
+  Tape tape;
+  const Var x = tape.constant(numbers({4, 2, 3}, 1));
+  const Recurrence all = lstm(x, lengths);
+  EXPECT_EQ(all.states.shape(), (Shape{4, 2, 10}));
+  EXPECT_EQ(all.last.shape(), (Shape{4, 2, 5}));
+  EXPECT_EQ(all.memory.shape(), (Shape{4, 2, 5}));
+  // A forward direction ends at the end of a sequence, a backward one at its beginning.
+  const float *states = all.states.value().data<float>(), *last = all.last.value().data<float>();
+  for (std::int64_t c = 0; c < 5; ++c) {
+    EXPECT_EQ(last[(2 * 2 + 0) * 5 + c], states[(3 * 2 + 0) * 10 + c]);
+    EXPECT_EQ(last[(2 * 2 + 1) * 5 + c], states[(1 * 2 + 1) * 10 + c]);
+    EXPECT_EQ(last[(3 * 2 + 1) * 5 + c], states[1 * 10 + 5 + c]);
+  }
+  EXPECT_THROW(lstm(x, lengths, {.initial = {tape.constant(numbers({2, 2, 5}, 1)), {}}, .ids = {}}), Error);
+}
+
+TEST(Recurrent, AStepIsAStepOfTheSequence) {
+  for (const Cell cell : {Cell::kTanh, Cell::kGru, Cell::kLstm}) {
+    Parameters parameters;
+    const RecurrentLayer layer(Builder(parameters, RandomKey(3)), cell, 3, 17);
+    Tape tape;
+    const Var x = tape.constant(numbers({1, 2, 3}, 1));
+    const Var h = tape.constant(numbers({2, 17}, 2)), c = tape.constant(numbers({2, 17}, 3));
+    const RecurrentState before = {h, cell == Cell::kLstm ? c : Var()};
+    const Recurrence all = layer(x, std::vector<std::int32_t>{1, 1}, Direction::kForward, before);
+    const RecurrentState one = layer.step(reshape(layer.project(x), {2, layer.weights(tape).input[1]}), before);
+    EXPECT_EQ(std::memcmp(one.state.value().raw(), all.last.value().raw(), one.state.value().bytes()), 0);
+    if (cell != Cell::kLstm) continue;
+    EXPECT_EQ(std::memcmp(one.memory.value().raw(), all.memory.value().raw(), one.memory.value().bytes()), 0);
   }
 }
 
