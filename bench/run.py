@@ -30,17 +30,16 @@ QUIET = 0.10  # the share of the cores' time beyond which other programs disturb
 class Side:
     """A program that takes turns. It runs only between `go` and `halt`."""
 
-    def __init__(self, name, command, cores, threads):
+    def __init__(self, name, command, cores, threads, keeps_memory=True):
         self.name = name
-        environment = dict(
-            os.environ,
-            OMP_NUM_THREADS=str(threads),
-            MKL_NUM_THREADS=str(threads),
+        environment = dict(os.environ, OMP_NUM_THREADS=str(threads), MKL_NUM_THREADS=str(threads))
+        if keeps_memory:
             # Results as large as the caches would otherwise be mapped and unmapped anew by every call of a peer.
-            MALLOC_MMAP_MAX_="0",
-            MALLOC_TRIM_THRESHOLD_=str(1 << 34),
-            MALLOC_TOP_PAD_=str(1 << 28),
-        )
+            environment |= {
+                "MALLOC_MMAP_MAX_": "0",
+                "MALLOC_TRIM_THRESHOLD_": str(1 << 34),
+                "MALLOC_TOP_PAD_": str(1 << 28),
+            }
 
         def before():
             os.sched_setaffinity(0, cores)
@@ -192,6 +191,18 @@ def measure(case, regard, peer, limit, rounds):
     return result
 
 
+def extra_memory(case, name, command, cores, threads, folder):
+    """Bytes that a call takes at its peak, in a process of its own with the memory of a plain program."""
+    side = Side(name, command, cores, threads, keeps_memory=False)
+    try:
+        if name != "regard":
+            side.ask("case", json.dumps(case))
+        side.ask("prepare", case["case"], folder)
+        return float(side.ask("memory", case["case"])[0])
+    finally:
+        side.end()
+
+
 def span(seconds):
     for unit, scale in (("us", 1e6), ("ms", 1e3)):
         if seconds * scale < 1000:
@@ -217,6 +228,8 @@ def line(result):
         text += " " * 43
     text += f"{result['rate']:7.1f} {result['unit']:<7}"
     text += f" {result['share']:7.2f}" if "share" in result else " " * 8
+    if "memory" in result:
+        text += f"  memory {result['memory'] / 2**20:.0f} MB, peer {result['peer_memory'] / 2**20:.0f} MB"
     return text + (f"  disturbed {result['disturbed']:.0%}" if result["disturbed"] > QUIET else "")
 
 
@@ -249,10 +262,9 @@ def main():
         return sides[name]
 
     try:
-        regard = side(
-            "regard",
-            [arguments.program, "bench", arguments.name, "--turns", "--threads", str(threads), "--case", arguments.case],
-        )
+        commands["regard"] = [arguments.program, "bench", arguments.name, "--turns", "--threads", str(threads), "--case",
+                              arguments.case]
+        regard = side("regard", commands["regard"])
         machine = json.loads(regard.ask("machine")[0])
         cases = [json.loads(each) for each in regard.ask("cases")]
         if not cases:
@@ -292,6 +304,9 @@ def main():
                                              "the tolerance")
                     result = measure_quietly(case, regard, peer, limit, rounds)
                     result |= {"way": way, "gap": gap, "difference": difference}
+                    if case["memory"] and peer:
+                        result |= {each: extra_memory(case, of, commands[of], cores, threads, folder)
+                                   for each, of in (("memory", "regard"), ("peer_memory", peer_name))}
                     results.append(result)
                     print(json.dumps(result | {"machine": machine}) if arguments.json else line(result), flush=True)
     finally:

@@ -4,7 +4,6 @@
 #include <oneapi/dnnl/dnnl.hpp>
 #include <string>
 #include <unordered_map>
-#include <vector>
 
 #include "protocol.h"
 
@@ -42,7 +41,7 @@ struct Matmul {  // y [rows, columns] = x [rows, depth] · w [depth, columns]
   }
 
   dnnl::stream stream;
-  std::vector<float> x, w, y;
+  regard::Floats x, w, y;
   dnnl::matmul primitive;
   std::unordered_map<int, memory> arguments;
 };
@@ -58,6 +57,6 @@ int main() {
     auto matmul = std::make_shared<Matmul>(engine, peer::number(json, "rows"), peer::number(json, "columns"),
                                            peer::number(json, "depth"), folder);
     return peer::Job{.run = [matmul] { matmul->run(); },
-                     .output = [matmul]() -> const std::vector<float>& { return matmul->y; }};
+                     .output = [matmul]() -> const regard::Floats& { return matmul->y; }};
   });
 }

@@ -9,13 +9,14 @@
 #include <sstream>
 #include <stdexcept>
 #include <string>
-#include <vector>
+
+#include "base/aligned.h"
 
 namespace peer {
 
 struct Job {
   std::function<void()> run;
-  std::function<const std::vector<float>&()> output;
+  std::function<const regard::Floats&()> output;
 };
 
 // The value of a whole-number member of a line of JSON without nesting.
@@ -25,8 +26,8 @@ inline long number(const std::string& json, const std::string& name) {
   return std::stol(json.substr(at + name.size() + 3));
 }
 
-inline std::vector<float> read_floats(const std::string& path, std::size_t count) {
-  std::vector<float> values(count);
+inline regard::Floats read_floats(const std::string& path, std::size_t count) {
+  regard::Floats values(count);
   std::ifstream file(path, std::ios::binary);
   if (!file.read(reinterpret_cast<char*>(values.data()), static_cast<std::streamsize>(count * sizeof(float))))
     throw std::runtime_error("cannot read " + path);
@@ -64,7 +65,7 @@ inline int serve(const std::function<Job(const std::string&, const std::string&)
         }
         std::printf("\n");
       } else if (command == "output" && words >> name >> path) {
-        const std::vector<float>& values = job.output();
+        const regard::Floats& values = job.output();
         std::ofstream file(path, std::ios::binary);
         file.write(reinterpret_cast<const char*>(values.data()),
                    static_cast<std::streamsize>(values.size() * sizeof(float)));

@@ -96,12 +96,8 @@ def ways_overhead(function):
                 y = function(x, w)
                 y.backward(seed)
             gradient, x.grad, w.grad = x.grad, None, None
-            return y, gradient
+            return torch.stack([y.detach(), gradient]) if wants_output() else None
 
-        def output():
-            y, gradient = run()
-            return torch.stack([y.detach(), gradient])
-        run.output = output
         yield "eager", run
     return ways
 
@@ -110,6 +106,23 @@ def chain(x, w):
     for _ in range(6):
         x = torch.tanh(torch.mm(x, w) * x + w)
     return x
+
+
+def ways_cross_entropy(case, x, w, t):
+    x, w, b = x.requires_grad_(), w.requires_grad_(), torch.zeros(case["words"], requires_grad=True)
+    t = t.long()
+
+    def loss(x, w, b):
+        return F.cross_entropy(F.linear(x, w, b), t, reduction="sum")
+
+    def step(function):
+        x.grad = w.grad = b.grad = None
+        with torch.enable_grad():
+            function(x, w, b).backward()
+        return torch.cat([x.grad.reshape(-1), w.grad.reshape(-1)]) if wants_output() else None
+
+    yield "eager", lambda: step(loss)
+    yield "compile", functools.partial(step, compiled(loss))
 
 
 # Operation -> its ways, and the inputs by name with their shapes as names of parameters.
@@ -123,12 +136,32 @@ OPERATIONS = {
     "layer_norm": (ways_layer_norm, {"x": ("rows", "width"), "w": ("width",), "b": ("width",)}),
     "dropout": (ways_dropout, {"x": ("rows", "width")}),
     "adam": (ways_adam, {"w": ("matrices", "side", "side"), "g": ("matrices", "side", "side")}),
+    "cross_entropy": (ways_cross_entropy, {"x": ("rows", "width"), "w": ("words", "width"), "t": ("rows",)}),
 }
 for name, function in {"add": lambda x, w: x + w, "multiply": lambda x, w: x * w, "tanh": lambda x, w: torch.tanh(x),
                        "matmul": torch.mm, "chain": chain}.items():
     OPERATIONS["overhead_" + name] = (ways_overhead(function), dict.fromkeys(("x", "w", "seed"), ("side", "side")))
 
 EAGER_ONLY = False
+OUTPUT = False
+
+
+def wants_output():
+    """Whether a step shall put its gradients together: not while it is timed."""
+    return OUTPUT
+
+
+def status(name):
+    with open("/proc/self/status") as file:
+        return next(int(line.split()[1]) * 1024 for line in file if line.startswith(name))
+
+
+def extra_memory(run):
+    with open("/proc/self/clear_refs", "w") as file:
+        file.write("5")  # the peak starts anew
+    before = status("VmRSS")
+    run()
+    return status("VmHWM") - before
 
 
 def compiled(function, freezing=False):
@@ -189,7 +222,7 @@ def usable(ways):
 
 
 def main():
-    global EAGER_ONLY
+    global EAGER_ONLY, OUTPUT
     parser = argparse.ArgumentParser()
     parser.add_argument("--threads", type=int, default=2)
     parser.add_argument("--eager", action="store_true", help="leave torch.compile out")
@@ -215,7 +248,11 @@ def main():
                 elif command == "run":
                     print(*timed(run, int(words[1]), int(words[2])), file=protocol)
                 elif command == "output":
-                    getattr(run, "output", run)().detach().contiguous().numpy().astype("<f4").tofile(words[1])
+                    OUTPUT = True
+                    run().detach().contiguous().numpy().astype("<f4").tofile(words[1])
+                    OUTPUT = False
+                elif command == "memory":
+                    print(extra_memory(run), file=protocol)
                 else:
                     raise ValueError("cannot make sense of " + line)
                 print("ok", file=protocol)

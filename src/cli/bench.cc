@@ -68,8 +68,10 @@ std::string case_json(const std::string& bench, const Case& each) {
   std::string out =
       fmt::format(R"({{"case": {}, "operation": {})", json_text(bench + '/' + each.name), json_text(each.operation));
   for (const auto& [name, value] : each.parameters) out += fmt::format(", {}: {}", json_text(name), value);
-  out += fmt::format(R"(, "flops": {:.0f}, "bytes": {:.0f}, "limit": {}, "tolerance": {}, "compare": {}, "peers": [)",
-                     each.flops, each.bytes, json_text(each.limit), each.tolerance, json_text(each.compare));
+  out +=
+      fmt::format(R"(, "flops": {:.0f}, "bytes": {:.0f}, "limit": {}, "tolerance": {}, "compare": {}, "memory": {}, )"
+                  R"("peers": [)",
+                  each.flops, each.bytes, json_text(each.limit), each.tolerance, json_text(each.compare), each.memory);
   for (std::size_t i = 0; i < each.peers.size(); ++i) out += (i == 0 ? "" : ", ") + json_text(each.peers[i]);
   return out + "]}";
 }
@@ -207,6 +209,22 @@ int run_alone(const Options& options, const Context& context) {
   return 0;
 }
 
+// A line of /proc/self/status, in bytes.
+double status(std::string_view name) {
+  std::ifstream file("/proc/self/status");
+  for (std::string line; std::getline(file, line);) {
+    if (line.starts_with(name)) return std::stod(line.substr(name.size() + 1)) * 1024;
+  }
+  fail(ErrorKind::kFile, "there is no ", name, " in /proc/self/status");
+}
+
+double extra_memory(const Job& job) {
+  std::ofstream("/proc/self/clear_refs") << '5';  // the peak starts anew
+  const double before = status("VmRSS");
+  job.run();
+  return status("VmHWM") - before;
+}
+
 void write_floats(const std::string& path, std::span<const float> values) {
   FILE* file = std::fopen(path.c_str(), "wb");
   if (file == nullptr) fail(ErrorKind::kFile, "cannot write ", path, ": ", std::strerror(errno));
@@ -270,6 +288,8 @@ void answer(const Options& options, const std::string& line, Jobs& jobs) {
     std::string seconds;
     for (const double each : time_calls(jobs.get(name), samples, calls)) seconds += fmt::format("{} ", each);
     fmt::print("{}\n", seconds);
+  } else if (command == "memory" && words >> name) {
+    fmt::print("{:.0f}\n", extra_memory(jobs.get(name)));
   } else if (command == "output" && words >> name >> path) {
     const Job& job = jobs.get(name);
     check(job.output != nullptr, name, " has no output to compare");

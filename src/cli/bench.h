@@ -16,6 +16,7 @@
 //     check CASE                   the distance from the reference, 1 being the largest allowed
 //     run CASE SAMPLES CALLS       warms up, then SAMPLES times the mean time of CALLS calls, in seconds, on one line
 //     output CASE FILE             writes the result of the last call
+//     memory CASE                  bytes that one call takes at its peak beyond what the process holds
 //     quit
 //
 // Every answer ends with a line `ok` or `error TEXT`. Peers (bench/peers) speak the same, except that they are told of
@@ -31,6 +32,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/aligned.h"
 #include "regard/random.h"
 
 namespace regard::cli {
@@ -59,6 +61,7 @@ struct Case {
   std::vector<std::string> peers = {};
   double tolerance = 0;              // largest allowed difference of two results, absolute
   std::string compare = "elements";  // or "dropout": zeros stand at different places
+  bool memory = false;               // the peak of its memory is measured, too
   std::function<Job()> prepare;
 };
 
@@ -78,8 +81,8 @@ struct AddBench {
 };
 
 // `count` numbers evenly spread over [−1, 1), the same on every machine.
-inline std::shared_ptr<std::vector<float>> random_numbers(std::size_t count, std::uint64_t seed) {
-  auto values = std::make_shared<std::vector<float>>(count);
+inline std::shared_ptr<Floats> random_numbers(std::size_t count, std::uint64_t seed) {
+  auto values = std::make_shared<Floats>(count);
   const RandomKey key(seed);
   for (std::size_t i = 0; i < count; ++i) (*values)[i] = 2 * uniform(key, i) - 1;
   return values;

@@ -12,7 +12,7 @@
 namespace regard::cli {
 namespace {
 
-using Values = std::shared_ptr<std::vector<float>>;
+using Values = std::shared_ptr<Floats>;
 
 struct Size {
   std::size_t rows, width;
@@ -30,7 +30,7 @@ Values numbers(std::size_t count, std::uint64_t seed, float scale) {
 
 // The largest |y − expected| / (2e-6 · (1 + |expected|)). `expected` fills one row in double.
 template <class Expected>
-double rows_gap(const Size& size, const std::vector<float>& y, Expected expected) {
+double rows_gap(const Size& size, const Floats& y, Expected expected) {
   std::vector<double> row(size.width);
   double gap = 0;
   for (std::size_t i = 0; i < size.rows; i += 1 + size.rows / 512) {
@@ -59,7 +59,7 @@ Case function(const char* name, Unary op, const Size& size, const char* limit) {
   Case made = bare(name, size, limit);
   made.prepare = [=] {
     const Values x = numbers(size.count(), 1, 4);
-    auto y = std::make_shared<std::vector<float>>(size.count());
+    auto y = std::make_shared<Floats>(size.count());
     return Job{.run = [=] { unary(op, static_cast<const float*>(x->data()), y->data(), size.count()); },
                .gap =
                    [=] {
@@ -79,7 +79,7 @@ Case softmax_rows(const Size& size, const char* limit) {
   Case made = bare("softmax", size, limit);
   made.prepare = [=] {
     const Values x = numbers(size.count(), 1, 4);
-    auto y = std::make_shared<std::vector<float>>(size.count());
+    auto y = std::make_shared<Floats>(size.count());
     const Rows from = rows<const float>(x->data(), size.rows, size.width);
     const Tile to = rows(y->data(), size.rows, size.width);
     return Job{.run = [=] { softmax(from, to); },
@@ -101,8 +101,8 @@ Case layer_norm_rows(const Size& size, const char* limit) {
   Case made = bare("layer_norm", size, limit);
   made.prepare = [=] {
     const Values x = numbers(size.count(), 1, 4), w = numbers(size.width, 2, 1), b = numbers(size.width, 3, 1);
-    auto y = std::make_shared<std::vector<float>>(size.count());
-    auto kept = std::make_shared<std::vector<float>>(2 * size.rows);  // mean and scale of every row
+    auto y = std::make_shared<Floats>(size.count());
+    auto kept = std::make_shared<Floats>(2 * size.rows);  // mean and scale of every row
     const Rows from = rows<const float>(x->data(), size.rows, size.width);
     const Tile to = rows(y->data(), size.rows, size.width);
     return Job{.run =
@@ -132,7 +132,7 @@ Case dropped_rows(const Size& size, const char* limit) {
   made.compare = "dropout";
   made.prepare = [=] {
     const Values x = numbers(size.count(), 1, 4);
-    auto y = std::make_shared<std::vector<float>>(size.count());
+    auto y = std::make_shared<Floats>(size.count());
     auto keys = std::make_shared<std::vector<RandomKey>>();
     for (std::size_t i = 0; i < size.rows; ++i) keys->push_back(RandomKey(7).at(i));
     const Rows from = rows<const float>(x->data(), size.rows, size.width);

@@ -75,7 +75,7 @@ Case fma() {
           .operation = "fma",
           .flops = 2.0 * 12 * 16 * kSteps * static_cast<double>(items),
           .prepare = [items] {
-            auto out = std::make_shared<std::vector<float>>(items * 16);
+            auto out = std::make_shared<Floats>(items * 16);
             return Job{.run =
                            [=] {
                              parallel(items, [&](std::size_t item) {
@@ -112,7 +112,7 @@ void in_blocks(std::size_t count, Work work) {
 Case copy(std::int64_t rows, std::int64_t width) {
   return streaming("copy", rows, width, [](std::size_t count) {
     auto from = random_numbers(count, 1);
-    auto to = std::make_shared<std::vector<float>>(count);
+    auto to = std::make_shared<Floats>(count);
     return Job{.run =
                    [=] {
                      in_blocks(count, [&](std::size_t first, std::size_t some) {
@@ -125,7 +125,7 @@ Case copy(std::int64_t rows, std::int64_t width) {
 
 Case update(std::int64_t rows, std::int64_t width) {
   return streaming("update", rows, width, [](std::size_t count) {
-    auto y = std::make_shared<std::vector<float>>(count, 2.0f);  // which 2·½ + 1 is again
+    auto y = std::make_shared<Floats>(count, 2.0f);  // which 2·½ + 1 is again
     return Job{.run =
                    [=] {
                      in_blocks(count, [&](std::size_t first, std::size_t some) {

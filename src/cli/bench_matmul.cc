@@ -2,8 +2,6 @@
 // bench matmul_backward: dx = dy · wᵀ, packing counted since weights change every step, and dw = xᵀ · dy.
 #include <algorithm>
 #include <cmath>
-#include <cstdlib>
-#include <new>
 
 #include "cli/bench.h"
 #include "kernels/gemm.h"
@@ -27,11 +25,11 @@ std::vector<Size> sizes() {
   return all;
 }
 
-using Values = std::shared_ptr<std::vector<float>>;
+using Values = std::shared_ptr<Floats>;
 
 // The distance of c from a·b in double, in units of the allowed 2e-6 · (1 + Σ|terms|); of a large product only some
 // thousand elements are looked at, evenly spread.
-double product_gap(Matrix a, Matrix b, const std::vector<float>& c) {
+double product_gap(Matrix a, Matrix b, const Floats& c) {
   const std::size_t step = 1 + c.size() * a.columns / 20'000'000;
   double gap = 0;
   for (std::size_t at = 0; at < c.size(); at += step) {
@@ -72,14 +70,12 @@ Matrix view(const Values& values, std::int64_t rows, std::int64_t columns) {
 
 // One of the three products of a layer: c = a·b where `b` is packed beforehand or by every call.
 Job job(Matrix a, Matrix b, bool packed_before, const std::vector<std::pair<std::string, Values>>& inputs) {
-  auto c = std::make_shared<std::vector<float>>(a.rows * b.columns);
+  auto c = std::make_shared<Floats>(a.rows * b.columns);
   const MatrixOf<float> to = matrix(c->data(), a.rows, b.columns);
   Job made;
   if (packed_before) {
-    auto panels = std::shared_ptr<float[]>(
-        static_cast<float*>(::operator new[](packed_size(b.rows, b.columns) * sizeof(float), std::align_val_t{64})),
-        [](float* memory) { ::operator delete[](memory, std::align_val_t{64}); });
-    const PackedMatrix packed = pack(b, panels.get());
+    auto panels = std::make_shared<Floats>(packed_size(b.rows, b.columns));
+    const PackedMatrix packed = pack(b, panels->data());
     made.run = [=] { gemm(a, packed, to); };
     made.memory.push_back(panels);
   } else {

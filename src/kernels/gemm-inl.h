@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <type_traits>
 
 #include "kernels/gemm.h"
 #include "kernels/views.h"
@@ -18,6 +19,8 @@ enum class ReadB {
   kDirect,  // B itself, its rows contiguous: best if it is in the second cache, or is fetched there in time
   kFar,     // the same, fetched just before it is used: best for a single block of rows
   kPack,    // B itself, packed by the tile block by block
+  kTurn,    // B itself, its columns contiguous, turned in registers: for a single block of rows
+  kThin,    // B itself, its rows contiguous and so few that writing C is the work
 };
 
 // A product and how its tiles go about it.
@@ -39,6 +42,11 @@ struct TileRange {
   std::size_t row_begin, row_end, column_begin, column_end;  // column_begin is a multiple of kPanelWidth
 };
 
+// Rows of B this far apart, or a multiple of it, push each other out of the caches.
+inline constexpr std::size_t kAliased = 1024;
+
+inline constexpr std::size_t kTurnedColumns = 32;  // of B that are turned in registers together
+
 inline std::size_t divide_up(std::size_t value, std::size_t unit) { return (value + unit - 1) / unit; }
 inline std::size_t round_up(std::size_t value, std::size_t unit) { return divide_up(value, unit) * unit; }
 
@@ -50,7 +58,10 @@ inline std::size_t packed_b_size(const Product& p, std::size_t columns) {
   const std::size_t depth = std::min(p.k_block, p.a.columns);
   switch (p.read_b) {
     case ReadB::kPacked:
+    case ReadB::kTurn:
       return 0;
+    case ReadB::kThin:
+      return depth * std::min(p.column_block, columns);
     case ReadB::kDirect:
     case ReadB::kFar:
       return kPanelWidth * depth;  // the last, ragged panel
@@ -79,6 +90,8 @@ inline std::size_t packed_b_size(const Product& p, std::size_t columns) {
 HWY_BEFORE_NAMESPACE();
 namespace regard::HWY_NAMESPACE::gemm_detail {
 namespace hn = hwy::HWY_NAMESPACE;
+using regard::gemm_detail::kAliased;
+using regard::gemm_detail::kTurnedColumns;
 using regard::gemm_detail::Product;
 using regard::gemm_detail::ReadB;
 using regard::gemm_detail::TileRange;
@@ -107,6 +120,8 @@ constexpr std::size_t BlockPanels(std::size_t /*rows*/) { return 1; }
 constexpr std::size_t kBlockRows = 3, kPrefetch = 0;
 constexpr std::size_t BlockPanels(std::size_t /*rows*/) { return 1; }
 #endif
+// Blocks of which B is turned in registers: their most rows, and their most sums.
+constexpr std::size_t kTurnedRows = 6, kTurnedSums = HWY_TARGET == HWY_AVX3 ? 12 : 6;
 constexpr std::size_t kPrefetchFar = 6;  // for ReadB::kFar: 4 and 8 are as good, 16 is a quarter slower
 
 struct BlockArguments {
@@ -342,6 +357,14 @@ HWY_INLINE hn::Vec<D> LoadBlocks(D d, const float* p, std::size_t stride) {
   if constexpr (hn::MaxLanes(D()) <= 4) {
     return hn::LoadU(d, p);
   } else {
+#if HWY_TARGET == HWY_AVX3  // inserted from memory a block does not need the one unit that shuffles
+    if constexpr (hn::MaxLanes(D()) == 16) {
+      __m512 blocks = _mm512_castps128_ps512(_mm_loadu_ps(p));
+      blocks = _mm512_insertf32x4(blocks, _mm_loadu_ps(p + 4 * stride), 1);
+      blocks = _mm512_insertf32x4(blocks, _mm_loadu_ps(p + 8 * stride), 2);
+      return hn::Vec<D>{_mm512_insertf32x4(blocks, _mm_loadu_ps(p + 12 * stride), 3)};
+    }
+#endif
     const hn::Half<D> half;
     const auto lower = LoadBlocks(half, p, stride);
     const auto upper = LoadBlocks(half, p + hn::MaxLanes(half) * stride, stride);
@@ -349,10 +372,10 @@ HWY_INLINE hn::Vec<D> LoadBlocks(D d, const float* p, std::size_t stride) {
   }
 }
 
-// to[k · 16 + j] = from[j · stride + k] for four k and as many j as D has lanes. The blocks of a vector are loaded from
-// four rows that belong together, so that the exchange stays within blocks: 8 shuffles for 64 elements.
+// Vector i holds from[j · stride + i] for as many j as D has lanes. The blocks of a vector are loaded from four rows
+// that belong together, so that the exchange stays within blocks: 8 shuffles for 64 elements.
 template <class D>
-HWY_INLINE void TransposeFour(D d, const float* from, std::size_t stride, float* to) {
+HWY_INLINE void LoadFourTurned(D d, const float* from, std::size_t stride, hn::Vec<D>* HWY_RESTRICT to) {
   const hn::Repartition<double, D> pairs;
   const auto r0 = LoadBlocks(d, from, stride);
   const auto r1 = LoadBlocks(d, from + stride, stride);
@@ -362,10 +385,19 @@ HWY_INLINE void TransposeFour(D d, const float* from, std::size_t stride, float*
   const auto low23 = hn::BitCast(pairs, hn::InterleaveLower(d, r2, r3));
   const auto high01 = hn::BitCast(pairs, hn::InterleaveUpper(d, r0, r1));
   const auto high23 = hn::BitCast(pairs, hn::InterleaveUpper(d, r2, r3));
-  hn::StoreU(hn::BitCast(d, hn::InterleaveLower(pairs, low01, low23)), d, to);
-  hn::StoreU(hn::BitCast(d, hn::InterleaveUpper(pairs, low01, low23)), d, to + kPanelWidth);
-  hn::StoreU(hn::BitCast(d, hn::InterleaveLower(pairs, high01, high23)), d, to + 2 * kPanelWidth);
-  hn::StoreU(hn::BitCast(d, hn::InterleaveUpper(pairs, high01, high23)), d, to + 3 * kPanelWidth);
+  to[0] = hn::BitCast(d, hn::InterleaveLower(pairs, low01, low23));
+  to[1] = hn::BitCast(d, hn::InterleaveUpper(pairs, low01, low23));
+  to[2] = hn::BitCast(d, hn::InterleaveLower(pairs, high01, high23));
+  to[3] = hn::BitCast(d, hn::InterleaveUpper(pairs, high01, high23));
+}
+
+// to[k · 16 + j] = from[j · stride + k] for four k and as many j as D has lanes.
+template <class D>
+HWY_INLINE void TransposeFour(D d, const float* from, std::size_t stride, float* to) {
+  hn::Vec<D> turned[4];
+  LoadFourTurned(d, from, stride, turned);
+#pragma GCC unroll 4
+  for (std::size_t i = 0; i < 4; ++i) hn::StoreU(turned[i], d, to + i * kPanelWidth);
 }
 
 // A panel of up to 16 columns, each of which is contiguous.
@@ -490,6 +522,151 @@ HWY_NOINLINE void EdgeBlock(std::size_t rows, std::size_t columns, Activation ac
   for (std::size_t i = 0; i < rows; ++i) std::copy_n(c + i * kWidth, columns, to + i * to_row);
 }
 
+// A block of C whose columns of B are contiguous: four steps of k at a time are turned in registers.
+template <std::size_t kRows>
+HWY_NOINLINE void TurnedBlock(const Product& p, std::size_t row, std::size_t column) {
+  constexpr std::size_t kVectors = HWY_MIN(2, kTurnedSums / kRows);  // side by side
+  const FloatTag d;
+  const std::size_t depth = p.a.columns, a_row = p.a.row_stride, a_k = p.a.column_stride, b_column = p.b.column_stride;
+  const float* const a = p.a.data + row * a_row;
+  for (std::size_t done = 0; done < kTurnedColumns; done += kVectors * kLanes) {
+    const float* const b = p.b.data + (column + done) * b_column;
+    float* const c = p.c.data + row * p.c.row_stride + column + done;
+    FloatVec sum[kRows][kVectors];
+#pragma GCC unroll 8
+    for (std::size_t i = 0; i < kRows; ++i) {
+#pragma GCC unroll 8
+      for (std::size_t v = 0; v < kVectors; ++v)
+        sum[i][v] = p.epilogue.accumulate ? hn::LoadU(d, c + i * p.c.row_stride + v * kLanes) : hn::Zero(d);
+    }
+    const auto four = [&](std::size_t k, std::size_t v) REGARD_INLINE_LAMBDA {
+      FloatVec y[4];
+      LoadFourTurned(d, b + v * kLanes * b_column + k, b_column, y);
+#pragma GCC unroll 4
+      for (std::size_t q = 0; q < 4; ++q) {
+#pragma GCC unroll 8
+        for (std::size_t i = 0; i < kRows; ++i)
+          sum[i][v] = hn::MulAdd(hn::Set(d, a[i * a_row + (k + q) * a_k]), y[q], sum[i][v]);
+      }
+    };
+    std::size_t k = 0;
+    for (; k + 16 <= depth; k += 16) {  // a line of every column is used up at once: soon others take its place
+#pragma GCC unroll 8
+      for (std::size_t v = 0; v < kVectors; ++v) {
+#pragma GCC unroll 4
+        for (std::size_t q = 0; q < 16; q += 4) four(k + q, v);
+      }
+    }
+    for (; k + 4 <= depth; k += 4) {
+#pragma GCC unroll 8
+      for (std::size_t v = 0; v < kVectors; ++v) four(k, v);
+    }
+    for (; k < depth; ++k) {
+#pragma GCC unroll 8
+      for (std::size_t v = 0; v < kVectors; ++v) {
+        HWY_ALIGN float lanes[kLanes];
+        for (std::size_t j = 0; j < kLanes; ++j) lanes[j] = b[(v * kLanes + j) * b_column + k];
+        const FloatVec y = hn::Load(d, lanes);
+#pragma GCC unroll 8
+        for (std::size_t i = 0; i < kRows; ++i)
+          sum[i][v] = hn::MulAdd(hn::Set(d, a[i * a_row + k * a_k]), y, sum[i][v]);
+      }
+    }
+#pragma GCC unroll 8
+    for (std::size_t i = 0; i < kRows; ++i) {
+#pragma GCC unroll 8
+      for (std::size_t v = 0; v < kVectors; ++v) hn::StoreU(sum[i][v], d, c + i * p.c.row_stride + v * kLanes);
+    }
+  }
+}
+
+inline void TurnedTile(const Product& p, const TileRange& range) {
+  for (std::size_t i = range.row_begin; i < range.row_end;) {
+    const std::size_t height = HWY_MIN(kTurnedRows, range.row_end - i);
+    for (std::size_t j = range.column_begin; j < range.column_end; j += kTurnedColumns) {
+      switch (height) {
+        case 1:
+          TurnedBlock<1>(p, i, j);
+          break;
+        case 2:
+          TurnedBlock<2>(p, i, j);
+          break;
+        case 3:
+          TurnedBlock<3>(p, i, j);
+          break;
+        case 4:
+          TurnedBlock<4>(p, i, j);
+          break;
+        case 5:
+          TurnedBlock<5>(p, i, j);
+          break;
+        default:
+          TurnedBlock<6>(p, i, j);
+      }
+    }
+    i += height;
+  }
+}
+
+// A product of few k: C is written row by row, from left to right.
+template <std::size_t kRows>
+HWY_INLINE void ThinRows(const Product& p, std::size_t row, const float* HWY_RESTRICT b, std::size_t b_k,
+                         float* HWY_RESTRICT c, std::size_t columns) {
+  constexpr std::size_t kVectors = 4;
+  const FloatTag d;
+  const std::size_t depth = p.a.columns, a_row = p.a.row_stride, a_k = p.a.column_stride;
+  const float* HWY_RESTRICT a = p.a.data + row * a_row;
+  c += row * p.c.row_stride;
+  const auto strip = [&](std::size_t j, auto vectors) REGARD_INLINE_LAMBDA {
+    constexpr std::size_t kCount = decltype(vectors)::value;
+    FloatVec sum[kRows][kCount];
+#pragma GCC unroll 4
+    for (std::size_t i = 0; i < kRows; ++i) {
+#pragma GCC unroll 4
+      for (std::size_t v = 0; v < kCount; ++v)
+        sum[i][v] = p.epilogue.accumulate ? hn::LoadU(d, c + i * p.c.row_stride + j + v * kLanes) : hn::Zero(d);
+    }
+    for (std::size_t k = 0; k < depth; ++k) {
+      FloatVec y[kCount];
+#pragma GCC unroll 4
+      for (std::size_t v = 0; v < kCount; ++v) y[v] = InRegister(hn::LoadU(d, b + k * b_k + j + v * kLanes));
+#pragma GCC unroll 4
+      for (std::size_t i = 0; i < kRows; ++i) {
+        const FloatVec x = hn::Set(d, a[i * a_row + k * a_k]);
+#pragma GCC unroll 4
+        for (std::size_t v = 0; v < kCount; ++v) sum[i][v] = hn::MulAdd(x, y[v], sum[i][v]);
+      }
+    }
+#pragma GCC unroll 4
+    for (std::size_t i = 0; i < kRows; ++i) {
+#pragma GCC unroll 4
+      for (std::size_t v = 0; v < kCount; ++v) hn::StoreU(sum[i][v], d, c + i * p.c.row_stride + j + v * kLanes);
+    }
+  };
+  std::size_t j = 0;
+  for (; j + kVectors * kLanes <= columns; j += kVectors * kLanes)
+    strip(j, std::integral_constant<std::size_t, kVectors>());
+  for (; j < columns; j += kLanes) strip(j, std::integral_constant<std::size_t, 1>());
+}
+
+inline void ThinTile(const Product& p, const TileRange& range, float* packed_b) {
+  const std::size_t depth = p.a.columns;
+  for (std::size_t first = range.column_begin; first < range.column_end; first += p.column_block) {
+    const std::size_t columns = HWY_MIN(p.column_block, range.column_end - first);
+    const float* b = p.b.data + first;
+    std::size_t b_k = p.b.row_stride;
+    if (b_k % kAliased == 0 && depth > 8) {  // more rows than there are places for them in the first cache
+      for (std::size_t k = 0; k < depth; ++k) std::copy_n(b + k * b_k, columns, packed_b + k * columns);
+      b = packed_b;
+      b_k = columns;
+    }
+    float* const c = p.c.data + first;
+    std::size_t i = range.row_begin;
+    for (; i + 4 <= range.row_end; i += 4) ThinRows<4>(p, i, b, b_k, c, columns);
+    for (; i < range.row_end; ++i) ThinRows<1>(p, i, b, b_k, c, columns);
+  }
+}
+
 // Memory that is wanted soon, `count` stripes of it. A block fetches one of them, a line with each step of k.
 struct Stripes {
   const float* at = nullptr;
@@ -502,9 +679,12 @@ struct Stripes {
 // the next block of k begins with, are fetched into the second cache meanwhile: B from the third cache costs nothing
 // from some twenty rows on.
 inline void MultiplyTile(const Product& p, const TileRange& range, float* packed_a, float* packed_b) {
+  if (p.read_b == ReadB::kTurn) return TurnedTile(p, range);
+  if (p.read_b == ReadB::kThin) return ThinTile(p, range, packed_b);
   constexpr std::size_t kStrip = kMostPanels * kPanelWidth;
   const std::size_t total_depth = p.a.columns, tile_columns = range.column_end - range.column_begin;
   const RowBlocks blocks(range.row_end - range.row_begin);
+  const bool alone = blocks.count == 1;  // B passes by faster than it is fetched: 1×2048×512 takes 36 µs, without 33
   const bool dense_a = p.a.row_stride == total_depth && p.a.column_stride == 1 && p.k_block >= total_depth;
   std::size_t k = 0;
   do {
@@ -551,10 +731,15 @@ inline void MultiplyTile(const Product& p, const TileRange& range, float* packed
                             p.b.column_stride};
           PackPanels(part, to, arguments.b_panel);
           b = to;
-          if (p.b.column_stride == 1)  // contiguous columns the processor fetches by itself
+          if (p.b.column_stride == 1) {
             soon[0] = {part.data + columns, kPanelWidth, p.b.row_stride, next_panels};
+          } else if (p.b.column_stride == depth) {  // whole columns, one behind the other
+            soon[0] = {part.data + columns * depth, kPanelWidth * depth, kPanelWidth, next_panels};
+          }
           break;
         }
+        case ReadB::kTurn:  // not here
+        case ReadB::kThin:
         case ReadB::kDirect:
         case ReadB::kFar:
           b = p.b.data + k * p.b.row_stride + j;
@@ -584,10 +769,11 @@ inline void MultiplyTile(const Product& p, const TileRange& range, float* packed
           arguments.bias = bias == nullptr ? nullptr : bias + j + done;
           arguments.ahead = arguments.b;  // nothing new
           arguments.ahead_k = 0;
-          if (done == 0 && dense_a && (columns > kStrip || soon[0].count == 0)) {  // the rows of the next block
+          if (!alone && done == 0 && dense_a &&
+              (columns > kStrip || soon[0].count == 0)) {  // the rows of the next block
             arguments.ahead = arguments.a + height * p.a.row_stride;
             arguments.ahead_k = kPanelWidth;
-          } else if (done % kStrip == 0) {
+          } else if (!alone && done % kStrip == 0) {
             for (Stripes& stripes : soon) {
               if (stripes.count == 0) continue;
               arguments.ahead = stripes.at;

@@ -35,6 +35,8 @@ HWY_EXPORT(GemmPack);
 namespace {
 
 using gemm_detail::divide_up;
+using gemm_detail::kAliased;
+using gemm_detail::kTurnedColumns;
 using gemm_detail::Product;
 using gemm_detail::ReadB;
 using gemm_detail::round_up;
@@ -55,17 +57,23 @@ constexpr std::size_t kCached = 128 * 1024;
 // Multiply-adds that reading or packing one row (or column) of a tile costs for each k.
 constexpr double kReadCost = 8, kPackCost = 28;
 
-// Rows of B this far apart, or a multiple of it, push each other out of the caches.
-constexpr std::size_t kAliased = 1024;
+// Products of so few k write more than they calculate.
+constexpr std::size_t kThinDepth = 16;
 
 // Chooses how B is read and how k and the columns are cut.
 void choose_blocks(Product& p, std::size_t workers) {
   const std::size_t rows = p.c.rows, columns = p.c.columns, depth = p.a.columns;
   const bool column_major_a = p.a.row_stride == 1 && p.a.column_stride != 1;
   const bool narrow = p.a.column_stride <= 256 && p.b.row_stride <= 256;
+  const bool plain = p.epilogue.bias == nullptr && p.epilogue.activation == Activation::kNone;
   std::size_t k_block = 2048, cached_b = kCached;
   if (p.read_b == ReadB::kPacked) {
     if (column_major_a) k_block = 512;
+  } else if (plain && p.b.row_stride == 1 && rows <= kRowUnit && columns % kTurnedColumns == 0) {
+    p.read_b = ReadB::kTurn;  // 1×512×2048: 60 µs, packed 78; 5×512×2048: 91 and 98
+  } else if (plain && p.b.column_stride == 1 && depth <= kThinDepth && columns % kPanelWidth == 0 && rows > kRowUnit) {
+    p.read_b = ReadB::kThin;  // 512×512×5: 212, in blocks 105; 512×2048×16: 329 and 269
+    cached_b = 6 * 1024;      // B within the first cache
   } else if (p.b.column_stride == 1) {
     if (rows <= kRowUnit) {
       p.read_b = ReadB::kFar;
@@ -91,6 +99,8 @@ void choose_blocks(Product& p, std::size_t workers) {
       cached_b = kColumnUnit * k_block;
     } else if (column_major_a) {
       k_block = 1024;
+    } else if (depth > k_block) {
+      k_block = 512;  // A stays in the second cache while B passes by: 256×512×32768: 310, with 2048 235
     }
   }
   const bool far_apart = depth > 32 || (depth > 4 && p.a.column_stride % kAliased == 0);
@@ -105,28 +115,31 @@ struct Grid {
   std::size_t row_tiles, column_tiles;
 };
 
-// Cuts C into at least `wanted` tiles, if it is large enough. What a tile does grows with its area, what it costs to
-// read or pack A and B with its height and its width. Tiles side by side write to the same rows, and what a processor
-// fetches ahead is what another one writes: this costs something for each row, whatever the depth (1024×512×16: 178
-// side by side, 280 one below the other).
-Grid choose_grid(std::size_t rows, std::size_t columns, std::size_t wanted, double a_cost, double b_cost,
-                 double beside_cost) {
+// Cuts C into at least `wanted` tiles, if it is large enough, for `workers` threads. What a tile does grows with its
+// area, counted in whole register blocks (a column tile of 80 is one block of 64 and one of 16, which is hardly
+// faster); what it costs to read or pack A and B with its height and its width. Tiles side by side write to the same
+// rows, and what a processor fetches ahead is what another one writes: this costs something for each row, whatever the
+// depth (1024×512×16: 178 side by side, 280 one below the other).
+Grid choose_grid(std::size_t rows, std::size_t columns, std::size_t wanted, std::size_t workers, double a_cost,
+                 double b_cost, double beside_cost) {
   const std::size_t row_units = divide_up(rows, kRowUnit), column_units = divide_up(columns, kColumnUnit);
   Grid best{rows, columns, 1, 1};
   double best_cost = -1;
   const std::size_t step = divide_up(wanted, 32);  // of hundreds of ways not all need a look
   for (std::size_t column_splits = 1; column_splits <= std::min(wanted, column_units); column_splits += step) {
-    const std::size_t row_splits = std::min(divide_up(wanted, column_splits), row_units);
-    const std::size_t column_tile = round_up(divide_up(columns, column_splits), kPanelWidth);
-    const std::size_t row_tile = divide_up(row_units, row_splits) * kRowUnit;
-    const double height = static_cast<double>(std::min(row_tile, rows));
-    const double width = static_cast<double>(std::min(column_tile, columns));
-    const double missing = static_cast<double>(wanted) / static_cast<double>(row_splits * column_splits);
-    const double row_cost = a_cost + (column_splits > 1 ? beside_cost : 0);
-    const double cost = std::max(1.0, missing) * (height * width + row_cost * height + b_cost * width);
+    Grid grid;
+    grid.column_tile = divide_up(column_units, column_splits) * kColumnUnit;
+    grid.column_tiles = divide_up(columns, grid.column_tile);
+    grid.row_tile = divide_up(row_units, std::min(divide_up(wanted, grid.column_tiles), row_units)) * kRowUnit;
+    grid.row_tiles = divide_up(rows, grid.row_tile);
+    const std::size_t rounds = divide_up(grid.row_tiles * grid.column_tiles, workers);
+    const double height = static_cast<double>(std::min(grid.row_tile, rows));
+    const double width = static_cast<double>(std::min(grid.column_tile, round_up(columns, kPanelWidth)));
+    const double row_cost = a_cost + (grid.column_tiles > 1 ? beside_cost : 0);
+    const double cost = static_cast<double>(rounds) * (height * width + row_cost * height + b_cost * width);
     if (best_cost < 0 || cost < best_cost) {
       best_cost = cost;
-      best = {row_tile, column_tile, divide_up(rows, row_tile), divide_up(columns, column_tile)};
+      best = grid;
     }
   }
   return best;
@@ -149,8 +162,8 @@ void multiply(std::size_t count, Product product, std::size_t a_step, std::size_
       share = std::clamp(area * static_cast<double>(rows) / static_cast<double>(workers) / 32e6, 1.0, 4.0);
     const std::size_t wanted = divide_up(workers * static_cast<std::size_t>(share), count);
     if (wanted > 1) {
-      grid = choose_grid(rows, columns, wanted, product.pack_a ? kPackCost : kReadCost, packs_b ? kPackCost : kReadCost,
-                         1024.0 / static_cast<double>(depth + 1));
+      grid = choose_grid(rows, columns, wanted, divide_up(workers, count), product.pack_a ? kPackCost : kReadCost,
+                         packs_b ? kPackCost : kReadCost, 1024.0 / static_cast<double>(depth + 1));
     }
   }
 
@@ -174,9 +187,12 @@ void multiply(std::size_t count, Product product, std::size_t a_step, std::size_
   const std::size_t a_floats = gemm_detail::packed_a_size(product, std::min(rows, grid.row_tile));
   const std::size_t b_floats = gemm_detail::packed_b_size(product, std::min(columns, grid.column_tile));
   const std::size_t tiles = grid.row_tiles * grid.column_tiles;
-  const auto run = [&](std::size_t item) {
-    static thread_local Scratch scratch;
-    float* const packed_a = scratch.reserve(a_floats + b_floats);
+  // All memory is the caller's: a worker that meets its first large product late takes nothing from the heap for it.
+  static thread_local Scratch scratch;
+  const std::size_t floats = round_up(a_floats + b_floats, kAliased) + kPanelWidth;
+  float* const memory = scratch.reserve(floats * workers);
+  const auto run = [&](std::size_t item, int worker) {
+    float* const packed_a = memory + static_cast<std::size_t>(worker) * floats;
     float* const packed_b = packed_a + a_floats;
     const std::size_t index = item / tiles, tile = item % tiles;
     Product mine = product;
@@ -201,7 +217,7 @@ void multiply(std::size_t count, Product product, std::size_t a_step, std::size_
   };
   if (workers == 1) {
     const FloatMode mode;
-    for (std::size_t item = 0; item < count * tiles; ++item) run(item);
+    for (std::size_t item = 0; item < count * tiles; ++item) run(item, 0);
   } else {
     parallel(count * tiles, run);
   }

@@ -134,6 +134,17 @@ HWY_BEFORE_NAMESPACE();
 namespace regard::HWY_NAMESPACE {
 namespace hn = hwy::HWY_NAMESPACE;
 
+// x, but not below or above a limit; NaN stays NaN. On x86 that is what maximum and minimum do with their second
+// operand; on others they prefer the number.
+template <class V>
+HWY_INLINE V AtLeast(V limit, V x) {
+  return HWY_ARCH_X86 ? hn::Max(limit, x) : hn::IfThenElse(hn::Lt(x, limit), limit, x);
+}
+template <class V>
+HWY_INLINE V AtMost(V limit, V x) {
+  return HWY_ARCH_X86 ? hn::Min(limit, x) : hn::IfThenElse(hn::Gt(x, limit), limit, x);
+}
+
 namespace detail {
 
 // exp(kSign·x) from kSign·x = n·ln2 + r in three steps. The first gives a float whose last bits are n + 127, the second
@@ -221,7 +232,7 @@ HWY_INLINE V Piecewise(D d, const regard::detail::Pieces& pieces, V t) {  // 0 �
 
 template <class D, class V>
 HWY_INLINE V OddPiecewise(D d, const regard::detail::Pieces& pieces, V x) {
-  return hn::CopySignToAbs(Piecewise(d, pieces, hn::Min(hn::Set(d, pieces.limit), hn::Abs(x))), x);
+  return hn::CopySignToAbs(Piecewise(d, pieces, AtMost(hn::Set(d, pieces.limit), hn::Abs(x))), x);
 }
 
 template <class V>
@@ -232,7 +243,7 @@ struct SigmoidParts {
 
 template <class D, class V>
 HWY_INLINE V SigmoidClamp(D d, V x) {  // beyond, the sigmoid is exactly 0 or 1
-  return hn::Min(hn::Set(d, 88.0f), hn::Max(hn::Set(d, -87.9f), x));
+  return AtMost(hn::Set(d, 88.0f), AtLeast(hn::Set(d, -87.9f), x));
 }
 
 template <class D, class V>
@@ -263,9 +274,9 @@ HWY_INLINE NormalParts<V> NormalTail(D d, V t) {  // 0 ≤ t ≤ kTailPieces.lim
 
 template <class D, class V>
 HWY_INLINE V Exp(D d, V x) {
-  const V above = hn::Max(hn::Set(d, -88.0f), x);
+  const V above = AtLeast(hn::Set(d, -88.0f), x);
   // Where n would be 128 it stays 127, r goes up to ln2, and beyond that the product overflows to ∞ by itself.
-  const V rounded = hn::Min(hn::Set(d, detail::kRounder + 127), detail::ExpRounded<1>(d, above));
+  const V rounded = AtMost(hn::Set(d, detail::kRounder + 127), detail::ExpRounded<1>(d, above));
   return detail::ExpRaise<1>(d, rounded, detail::ExpRemainder<1>(d, rounded, above));
 }
 
@@ -310,7 +321,7 @@ HWY_INLINE V Sigmoid(D d, V x) {
 
 template <class D, class V>
 HWY_INLINE V Silu(D d, V x) {
-  return hn::Mul(hn::Max(hn::Set(d, -88.0f), x), Sigmoid(d, x));  // −∞ gives −0, not −∞·0
+  return hn::Mul(AtLeast(hn::Set(d, -88.0f), x), Sigmoid(d, x));  // −∞ gives −0, not −∞·0
 }
 
 // σ·(1 + x·(1 − σ))
@@ -324,15 +335,15 @@ HWY_INLINE V SiluSlope(D d, V x) {
 // Hendrycks and Gimpel 2016. x·Φ(x) = max(x, 0) − |x|·Φ(−|x|)
 template <class D, class V>
 HWY_INLINE V Gelu(D d, V x) {
-  const V t = hn::Min(hn::Set(d, regard::detail::kTailPieces.limit), hn::Abs(x));
+  const V t = AtMost(hn::Set(d, regard::detail::kTailPieces.limit), hn::Abs(x));
   const auto normal = detail::NormalTail(d, t);
-  return hn::NegMulAdd(t, hn::Mul(normal.exponential, normal.tail), hn::Max(hn::Zero(d), x));
+  return hn::NegMulAdd(t, hn::Mul(normal.exponential, normal.tail), AtLeast(hn::Zero(d), x));
 }
 
 // Φ(x) + x·φ(x), which is 1 − itself at −x
 template <class D, class V>
 HWY_INLINE V GeluSlope(D d, V x) {
-  const V t = hn::Min(hn::Set(d, regard::detail::kTailPieces.limit), hn::Abs(x));
+  const V t = AtMost(hn::Set(d, regard::detail::kTailPieces.limit), hn::Abs(x));
   const auto normal = detail::NormalTail(d, t);
   const V above = hn::Mul(normal.exponential, hn::MulSub(t, hn::Set(d, 0.398942280f), normal.tail));  // slope(t) − 1
   const V step = hn::IfNegativeThenElse(x, hn::Zero(d), hn::Set(d, 1.0f));  // by the sign, as the next line
@@ -351,13 +362,13 @@ template <class D, class V>
 HWY_INLINE V GeluTanh(D d, V x) {
   const V twice =
       hn::Mul(x, hn::MulAdd(hn::Mul(x, x), hn::Set(d, detail::kTwiceRootCubic), hn::Set(d, detail::kTwiceRoot)));
-  return hn::Mul(hn::Max(hn::Set(d, -88.0f), x), Sigmoid(d, twice));
+  return hn::Mul(AtLeast(hn::Set(d, -88.0f), x), Sigmoid(d, twice));
 }
 
 // σ + x·σ·(1 − σ)·2u′
 template <class D, class V>
 HWY_INLINE V GeluTanhSlope(D d, V x) {
-  const V near = hn::Min(hn::Set(d, 12.0f), hn::Max(hn::Set(d, -12.0f), x));  // beyond, exactly 0 or 1
+  const V near = AtMost(hn::Set(d, 12.0f), AtLeast(hn::Set(d, -12.0f), x));  // beyond, exactly 0 or 1
   const V square = hn::Mul(near, near);
   const V root = hn::Set(d, detail::kTwiceRoot);
   const V twice = hn::Mul(near, hn::MulAdd(square, hn::Set(d, detail::kTwiceRootCubic), root));

@@ -55,7 +55,7 @@ Seq2seq::Loss Seq2seq::loss(Tape& tape, const Batch& batch) const {
   Tensor weights = batch.target_weights.reshape({rows});
   if (weights.dtype() != read.dtype()) weights = weights.to(read.dtype());  // only where gradients are checked in f64
   CrossEntropy entropy = linear_cross_entropy(read, tape.use(output_.weight()), tape.use(*output_.bias()),
-                                              batch.targets.reshape({rows}), weights);
+                                              batch.targets.reshape({rows}), {.token_weights = weights});
   const double share = batch.target_count == 0 ? 0 : 1 / static_cast<double>(batch.target_count);
   return {entropy.loss * number(tape, share, entropy.loss.dtype()), std::move(entropy.log_probabilities)};
 }

@@ -205,7 +205,8 @@ Pass forward(Tape& tape, const Model& model, const Batch& batch, std::uint64_t s
     std::fill_n(weights.data<float>() + row * words, example.target.size(), 1.0f);
     lengths.data<float>()[row] = 0.01f * static_cast<float>(example.source.size());
   }
-  const CrossEntropy entropy = linear_cross_entropy(normal, table, output_bias, targets, weights, true);
+  const CrossEntropy entropy = linear_cross_entropy(
+      normal, table, output_bias, targets, {.token_weights = weights, .transposed = true, .label_smoothing = 0.1});
   pass.log_probabilities = entropy.log_probabilities.reshape({count, words});
 
   // A penalty, so that sum, mean and log take part: of what belongs to the example itself.

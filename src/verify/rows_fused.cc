@@ -55,17 +55,21 @@ Case recurrent_step(std::int64_t batch, std::int64_t width, std::int64_t active 
 struct LossShape {
   std::int64_t rows, width, vocabulary;
   bool bias = true, weighted = false, transposed = false;
+  double smoothing = 0;
+  bool ignores = false;  // every third row
 };
 
 std::int32_t target_of(const LossShape& s, std::int64_t row) {
   return static_cast<std::int32_t>((row * row * 5 + row + s.vocabulary / 2) % s.vocabulary);
 }
+bool is_ignored(const LossShape& s, std::int64_t row) { return s.ignores && row % 3 == 1; }
 float token_weight_of(std::int64_t row) { return static_cast<float>((row * 7 + 1) % 4) * 0.75f; }  // some are 0
 
 Case loss(const LossShape& s) {
   Case made;
   made.name = text("linear_cross_entropy ", s.rows, " × ", s.width, " × ", s.vocabulary, s.bias ? "" : ", no bias",
-                   s.weighted ? ", weighted" : "", s.transposed ? ", transposed" : "");
+                   s.weighted ? ", weighted" : "", s.transposed ? ", transposed" : "",
+                   s.smoothing > 0 ? ", smoothed" : "", s.ignores ? ", some ignored" : "");
   made.inputs = {
       {.name = "x", .shape = {s.rows, s.width}, .batched = true},
       {.name = "weight", .shape = s.transposed ? Shape{s.vocabulary, s.width} : Shape{s.width, s.vocabulary}}};
@@ -74,19 +78,21 @@ Case loss(const LossShape& s) {
   made.build = [s](Tape&, std::span<const Var> x, Items items) {
     Tensor targets = Tensor::empty({items.count()}, DType::kI32), weights;
     for (std::int64_t i = 0; i < items.count(); ++i) {
-      targets.data<std::int32_t>()[i] = target_of(s, items.begin + i);
+      targets.data<std::int32_t>()[i] = is_ignored(s, items.begin + i) ? -1 : target_of(s, items.begin + i);
     }
     if (s.weighted) {
       weights = Tensor::empty({items.count()});
       for (std::int64_t i = 0; i < items.count(); ++i) weights.data<float>()[i] = token_weight_of(items.begin + i);
       weights = weights.to(x[0].dtype());
     }
-    return linear_cross_entropy(x[0], x[1], s.bias ? x[2] : Var(), targets, weights, s.transposed).loss;
+    CrossEntropyOptions options{.token_weights = weights, .transposed = s.transposed, .label_smoothing = s.smoothing};
+    if (s.ignores) options.ignored = -1;
+    return linear_cross_entropy(x[0], x[1], s.bias ? x[2] : Var(), targets, options).loss;
   };
   made.formula = [s](std::span<const Numbers> x, Items items) {
     Scalar total(0);
     for (std::int64_t i = 0; i < items.count(); ++i) {
-      if (s.weighted && token_weight_of(items.begin + i) == 0) continue;
+      if (is_ignored(s, items.begin + i) || (s.weighted && token_weight_of(items.begin + i) == 0)) continue;
       std::vector<Scalar> logits;
       Scalar peak(-1e300), sum(0);
       for (std::int64_t v = 0; v < s.vocabulary; ++v) {
@@ -99,7 +105,13 @@ Case loss(const LossShape& s) {
       }
       for (const Scalar& logit : logits) sum += exp(logit - peak);
       const Scalar& chosen = logits[static_cast<std::size_t>(target_of(s, items.begin + i))];
-      const Scalar log_probability = (chosen - peak) - log(sum);
+      Scalar log_probability = (chosen - peak) - log(sum);
+      if (s.smoothing > 0) {
+        Scalar mean(0);
+        for (const Scalar& logit : logits)
+          mean += ((logit - peak) - log(sum)) * Scalar(1.0 / static_cast<double>(s.vocabulary));
+        log_probability = Scalar(1 - s.smoothing) * log_probability + Scalar(s.smoothing) * mean;
+      }
       total += s.weighted ? Scalar(-static_cast<double>(token_weight_of(items.begin + i))) * log_probability
                           : -log_probability;
     }
@@ -214,7 +226,7 @@ Row row<Op::gru_cell>() {
 template <>
 Row row<Op::linear_cross_entropy>() {
   Row made{.op = Op::linear_cross_entropy,
-           .formula = "−Σ_i w_i·log softmax(x_i·W + b)[target_i]",
+           .formula = "−Σ_i w_i·((1 − ε)·log p_i[target_i] + ε·mean log p_i), p_i = softmax(x_i·W + b)",
            .cases = {},
            .bad = {},
            .large = {}};
@@ -230,13 +242,17 @@ Row row<Op::linear_cross_entropy>() {
       loss({7, 31, 65, true, false, true}),
       loss({2, 9, 1031}),
       loss({65, 7, 129, true, true}),
+      loss({4, 5, 7, true, false, false, 0.1}),
+      loss({7, 3, 33, true, true, true, 0.25}),
+      loss({5, 4, 17, false, false, false, 0, true}),
+      loss({8, 6, 65, true, true, false, 0.1, true}),
       loss({2, 0, 5}),  // the bias alone decides
       loss({0, 5, 7}),
       loss({3, 5, 1}),
   };
   made.cases.back().flat = true;  // one word: its probability is 1
   made.large = {loss({131, 65, 1031, true, true}), loss({131, 65, 1031, true, false, true}),
-                loss({70, 3, 16411, true, true})};  // rows in several chunks
+                loss({600, 3, 16411, true, true, false, 0.1})};  // rows in several chunks
   made.bad = {
       {"a target past the end",
        [](Tape& t) {
@@ -270,9 +286,15 @@ Row row<Op::linear_cross_entropy>() {
        {"linear_cross_entropy", "bias", "[4]", "[5]"}},
       {"weights of another length",
        [](Tape& t) {
-         linear_cross_entropy(blank(t, {2, 3}), blank(t, {3, 5}), Var(), ids({0, 1}), Tensor::zeros({3}));
+         linear_cross_entropy(blank(t, {2, 3}), blank(t, {3, 5}), Var(), ids({0, 1}),
+                              {.token_weights = Tensor::zeros({3})});
        },
        {"linear_cross_entropy", "weights", "[3]", "[2]"}},
+      {"smoothing of one",
+       [](Tape& t) {
+         linear_cross_entropy(blank(t, {2, 3}), blank(t, {3, 5}), Var(), ids({0, 1}), {.label_smoothing = 1});
+       },
+       {"linear_cross_entropy", "smoothing", "1", "below 1"}},
       {"types differ",
        [](Tape& t) {
          linear_cross_entropy(blank(t, {2, 3}), blank(t, {3, 5}, DType::kF64), Var(), ids({0, 1}));

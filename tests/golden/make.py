@@ -18,7 +18,6 @@ import pathlib
 import torch
 import torch.nn.functional as F
 
-torch.manual_seed(20)
 torch.set_default_dtype(torch.float64)
 FOLDER = pathlib.Path(__file__).parent
 
@@ -31,6 +30,7 @@ def drawn(*sizes, low=-1.0, high=1.0):
 
 class File:
     def __init__(self, name):
+        torch.manual_seed(20)  # a file does not depend on those before it
         self.path = FOLDER / f"{name}.txt"
         self.lines = [f"# python3 make.py        PyTorch {torch.__version__.split('+')[0]}, f64"]
 
@@ -178,9 +178,12 @@ def gru():
 
 def cross_entropy():
     file = File("linear_cross_entropy")
-    for rows, width, words, with_bias, weighted, transposed in [
-            (4, 5, 7, 1, 0, 0), (4, 5, 7, 0, 1, 0), (5, 3, 17, 1, 1, 1), (3, 4, 33, 0, 0, 1), (2, 6, 65, 1, 1, 0)]:
+    for rows, width, words, with_bias, weighted, transposed, smoothing, ignores in [
+            (4, 5, 7, 1, 0, 0, 0, 0), (4, 5, 7, 0, 1, 0, 0, 0), (5, 3, 17, 1, 1, 1, 0, 0), (3, 4, 33, 0, 0, 1, 0, 0),
+            (2, 6, 65, 1, 1, 0, 0, 0), (4, 5, 7, 1, 0, 0, 10, 0), (7, 3, 33, 1, 1, 1, 20, 1), (6, 4, 17, 0, 0, 0, 0, 1)]:
         targets = torch.randint(0, words, (rows,))
+        if ignores:
+            targets[1::3] = -100  # what PyTorch ignores unless told otherwise
         token_weights = torch.tensor([[1.0, 0.0, 0.5, 2.0, 0.0][i % 5] for i in range(rows)])
         inputs = {"x": drawn(rows, width), "weight": drawn(words, width) if transposed else drawn(width, words)}
         if with_bias:
@@ -188,13 +191,14 @@ def cross_entropy():
 
         def call(x, weight, targets, bias=0, token_weights=None):
             logits = x @ (weight.T if transposed else weight) + bias
-            losses = F.cross_entropy(logits, targets, reduction="none")
+            losses = F.cross_entropy(logits, targets, reduction="none", label_smoothing=smoothing / 100)
             return losses.sum() if token_weights is None else (losses * token_weights).sum()
 
         fixed = {"targets": targets}
         if weighted:
             fixed["token_weights"] = token_weights
-        file.case("linear_cross_entropy", {"transposed": transposed}, inputs, call, fixed)
+        file.case("linear_cross_entropy", {"transposed": transposed, "smoothing": smoothing, "ignores": ignores}, inputs,
+                  call, fixed)
     file.write()
 
 

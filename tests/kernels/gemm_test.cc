@@ -171,39 +171,47 @@ bool fuses(const std::string& name) { return name != "sse4"; }
 // Large enough for several tiles, threads, blocks of k and passes over B, and for every way to read A and B.
 constexpr Shape kBitShapes[] = {{1, 512, 512},  {2, 300, 700},   {3, 200, 2500}, {5, 513, 130},  {6, 64, 64},
                                 {7, 129, 300},  {16, 515, 200},  {64, 65, 190},  {61, 200, 201}, {300, 140, 90},
-                                {65, 70, 2100}, {1100, 70, 130}, {98, 80, 1100}, {20, 1024, 40}, {70, 300, 520}};
+                                {65, 70, 2100}, {1100, 70, 130}, {98, 80, 1100}, {20, 1024, 40}, {70, 300, 520},
+                                {4, 96, 77},    {5, 32, 519},    {6, 288, 30},   {37, 2048, 16}, {130, 80, 7},
+                                {41, 48, 1},    {9, 1024, 13}};
 
-TEST(Gemm, EveryElementIsOneChainOfFusedMultiplyAdds) {
-  for (const Shape& shape : kBitShapes) {
-    const auto [rows, columns, depth] = shape;
-    GuardedMatrix bias(1, columns), c(rows, columns);
-    bias.normals(5);
-    c.normals(6);
-    const Epilogue epilogue{.bias = bias.view().data, .accumulate = true};
-    std::vector<std::uint32_t> expected;
-    for (const Order a_order : {Order::kRowMajor, Order::kColumnMajor}) {
-      for (const Order b_order : {Order::kRowMajor, Order::kColumnMajor}) {
-        GuardedMatrix a(rows, depth, a_order), b(depth, columns, b_order);
-        a.normals(7);
-        b.normals(8);
-        if (expected.empty()) expected = bits(chains(a.view(), b.view(), c.view(), epilogue));
-        for (const std::string& name : targets()) {
-          if (!fuses(name)) continue;
-          const TargetScope scope(name);
-          for (const int limit : {1, 2, 3}) {
-            const ThreadLimit threads(limit);
-            const std::string where = name + ", " + std::to_string(limit) + " threads, " + to_text(shape);
-            GuardedMatrix plain = c;
-            gemm(a.view(), b.view(), plain.view(), epilogue);
-            ASSERT_EQ(bits(plain.values()), expected) << where;
-            GuardedMatrix panels(1, packed_size(depth, columns)), packed = c;
-            gemm(a.view(), pack(b.view(), panels.view().data), packed.view(), epilogue);
-            ASSERT_EQ(bits(packed.values()), expected) << where << ", packed";
-          }
+void expect_chains(const Shape& shape, bool with_bias) {
+  const auto [rows, columns, depth] = shape;
+  GuardedMatrix bias(1, columns), c(rows, columns);
+  bias.normals(5);
+  c.normals(6);
+  const Epilogue epilogue{.bias = with_bias ? bias.view().data : nullptr, .accumulate = true};
+  std::vector<std::uint32_t> expected;
+  for (const Order a_order : {Order::kRowMajor, Order::kColumnMajor}) {
+    for (const Order b_order : {Order::kRowMajor, Order::kColumnMajor}) {
+      GuardedMatrix a(rows, depth, a_order), b(depth, columns, b_order);
+      a.normals(7);
+      b.normals(8);
+      if (expected.empty()) expected = bits(chains(a.view(), b.view(), c.view(), epilogue));
+      for (const std::string& name : targets()) {
+        if (!fuses(name)) continue;
+        const TargetScope scope(name);
+        for (const int limit : {1, 2, 3}) {
+          const ThreadLimit threads(limit);
+          const std::string where = name + ", " + std::to_string(limit) + " threads, " + to_text(shape);
+          GuardedMatrix plain = c;
+          gemm(a.view(), b.view(), plain.view(), epilogue);
+          ASSERT_EQ(bits(plain.values()), expected) << where;
+          GuardedMatrix panels(1, packed_size(depth, columns)), packed = c;
+          gemm(a.view(), pack(b.view(), panels.view().data), packed.view(), epilogue);
+          ASSERT_EQ(bits(packed.values()), expected) << where << ", packed";
         }
       }
     }
   }
+}
+
+TEST(Gemm, EveryElementIsOneChainOfFusedMultiplyAdds) {
+  for (const Shape& shape : kBitShapes) expect_chains(shape, true);
+}
+
+TEST(Gemm, EveryElementIsOneChainWithoutABiasToo) {
+  for (const Shape& shape : kBitShapes) expect_chains(shape, false);
 }
 
 TEST(Gemm, RowsDoNotDependOnTheirNeighbours) {

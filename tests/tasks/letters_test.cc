@@ -4,7 +4,9 @@
 
 #include <algorithm>
 #include <set>
+#include <vector>
 
+#include "kernels/target.h"
 #include "regard/error.h"
 #include "support/sanitized.h"
 #include "tasks/letters_run.h"
@@ -85,6 +87,28 @@ TEST(LettersRun, TheDemoLearnsTheTask) {
   const LettersAnswer answer = run.answer(Letters::words("k#ta.c"));
   EXPECT_EQ(answer.written, Letters::words("catk"));
   EXPECT_EQ(answer.weights.shape(), (Shape{4, 6}));
+}
+
+// A long run: a difference of one bit in one step would grow, and be seen in the weights at the end.
+TEST(LettersRun, AThousandStepsGiveTheSameBitsOnAnyThreadsAndInstructions) {
+  const std::int64_t steps = REGARD_SANITIZED ? 20 : 1000;
+  std::uint64_t expected = 0;
+  std::string first;
+  for (const std::string& name : targets()) {
+    if (name == "sse4") continue;  // has bits of its own
+    const TargetScope scope(name);
+    for (const int threads : first.empty() ? std::vector{1, 2, 3} : std::vector{2}) {
+      LettersRun run({.steps = steps, .batch = 24});  // enough rows for several threads
+      run.train({.threads = threads});
+      const std::uint64_t bits = fingerprint(run.parameters());
+      if (first.empty()) {
+        expected = bits;
+        first = name;
+      }
+      EXPECT_EQ(bits, expected) << name << ", " << threads << " threads, against " << first << ", 1 thread";
+    }
+  }
+  EXPECT_FALSE(first.empty());
 }
 
 TEST(LettersRun, TestingChangesNoWeight) {

@@ -253,7 +253,7 @@ TEST_P(Masks, RowsOfWeightZeroDoNotReachTheLoss) {
   const auto step = [&](const Tensor& rows) {
     Tape tape;
     const Var a = tape.variable(rows), b = tape.variable(weight), c = tape.variable(bias);
-    const Var loss = linear_cross_entropy(a, b, c, targets, token_weights).loss;
+    const Var loss = linear_cross_entropy(a, b, c, targets, {.token_weights = token_weights}).loss;
     tape.backward(loss);
     return Step{loss.value().clone(), tape.gradient(a).clone(), tape.gradient(b).clone(), tape.gradient(c).clone()};
   };

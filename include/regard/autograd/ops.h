@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <span>
 
 #include "regard/autograd/tape.h"
@@ -75,15 +76,20 @@ REGARD_API Var dropout(Var x, float p, RandomKey key, std::span<const std::uint6
 // `active` on keep their state: sequences that have ended, in a batch sorted by length (−1: all rows are active).
 REGARD_API Var gru_cell(Var input, Var state, Var recurrent, Var bias, std::int64_t active = -1);
 
-// The loss −Σ_i w_i · log softmax(x_i·weight + bias)[target_i] without ever holding [rows, vocabulary].
-// x [rows, width], weight [width, vocabulary] ([vocabulary, width] if transposed: tied embeddings), bias [vocabulary]
-// or none, targets i32 [rows], token_weights [rows] or none (all 1). Each row's log-probability comes back beside the
-// loss.
+// The loss −Σ_i w_i · ((1 − ε)·log p_i[target_i] + ε·mean log p_i), p_i = softmax(x_i·weight + bias), without ever
+// holding [rows, vocabulary]. x [rows, width], weight [width, vocabulary], bias [vocabulary] or none, targets i32
+// [rows].
+struct CrossEntropyOptions {
+  Tensor token_weights = {};                 // w [rows]; none: all 1
+  bool transposed = false;                   // the weight is [vocabulary, width]: that of an embedding, for instance
+  double label_smoothing = 0;                // ε
+  std::optional<std::int32_t> ignored = {};  // a row with this target has no loss and no gradient
+};
 struct CrossEntropy {
   Var loss;                  // []
-  Tensor log_probabilities;  // [rows], valid until the step ends
+  Tensor log_probabilities;  // [rows], of the targets, without smoothing; valid until the step ends
 };
 REGARD_API CrossEntropy linear_cross_entropy(Var x, Var weight, Var bias, const Tensor& targets,
-                                             const Tensor& token_weights = {}, bool transposed = false);
+                                             const CrossEntropyOptions& options = {});
 
 }  // namespace regard
