@@ -146,12 +146,13 @@ regard_status regard_context_cancel(regard_context* context) {
 
 regard_status regard_attend_additive(const regard_context* context, const regard_additive* input, float* output,
                                      regard_trace** trace) {
-  if (trace != nullptr) *trace = nullptr;
-  return guarded_in(context, [&] {
+  const bool keep = trace != nullptr;
+  if (keep) *trace = nullptr;
+  std::unique_ptr<regard_trace> made;
+  const regard_status status = guarded_in(context, [&] {
     check_given("regard_attend_additive", "input", input);
-    const bool keep = trace != nullptr;
     const auto& [batch, queries, keys, hidden, width, query, key, value, theta, lengths] = *input;
-    auto made = std::make_unique<regard_trace>();
+    made = std::make_unique<regard_trace>();
     made->batch = batch;
     made->queries = queries;
     made->keys = keys;
@@ -171,10 +172,10 @@ regard_status regard_attend_additive(const regard_context* context, const regard
     regard::Attended attended = attend_additive(q, k, v, t, {visible, static_cast<std::size_t>(batch)});
     const Tensor& context_rows = attended.context.value();
     if (context_rows.size() > 0) std::memcpy(output, context_rows.raw(), context_rows.bytes());
-    if (!keep) return;
     made->trace = std::move(attended.trace);
-    *trace = made.release();
   });
+  if (keep && status == REGARD_OK) *trace = made.release();
+  return status;
 }
 
 regard_status regard_trace_weights(const regard_trace* trace, std::int64_t item, float* weights, std::size_t count) {

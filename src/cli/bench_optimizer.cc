@@ -18,7 +18,7 @@ struct Model {
   std::unique_ptr<Gradients> gradients;
   std::unique_ptr<Adam> adam;
 
-  Model(std::int64_t matrices, std::int64_t side, const Floats& weights, const Floats& slopes) {
+  Model(std::int64_t matrices, std::int64_t side, std::span<const float> weights, std::span<const float> slopes) {
     const std::int64_t each = side * side;
     for (std::int64_t i = 0; i < matrices; ++i) {
       Tensor value = Tensor::empty({side, side});

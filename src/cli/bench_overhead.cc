@@ -29,7 +29,7 @@ struct Problem {
   }
 };
 
-Tensor square(const Floats& values) {
+Tensor square(std::span<const float> values) {
   Tensor made = Tensor::empty({kSide, kSide});
   std::copy_n(values.data(), values.size(), made.data<float>());
   return made;

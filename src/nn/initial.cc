@@ -67,7 +67,8 @@ Tensor normal(const Shape& shape, double deviation, RandomKey key) {
 
 Tensor xavier(const Shape& shape, RandomKey key, std::int64_t parts) {
   check_matrix("xavier", shape, parts);
-  return uniform(shape, std::sqrt(6.0 / static_cast<double>(rows_of(shape) + shape[-1] / parts)), key);
+  const std::int64_t both = rows_of(shape) + shape[-1] / parts;
+  return uniform(shape, std::sqrt(6.0 / static_cast<double>(both)), key);
 }
 
 Tensor kaiming(const Shape& shape, RandomKey key) {

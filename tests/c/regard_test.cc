@@ -233,6 +233,25 @@ TEST(CInterface, CancelledIsAStatusOfItsOwn) {
   EXPECT_EQ(call.trace, nullptr);
 }
 
+TEST(CInterface, ThreadsMayShareAContextAndATrace) {
+  Handle handle;
+  Call shared;
+  ASSERT_EQ(shared.run(handle.context), REGARD_OK);
+  const std::vector<float> output = shared.output, weights = shared.weights(0);
+  const auto work = [&] {
+    for (int i = 0; i < 50; ++i) {
+      Call call;
+      EXPECT_EQ(call.run(handle.context), REGARD_OK);
+      EXPECT_EQ(call.output, output);
+      EXPECT_EQ(shared.weights(0), weights);
+      EXPECT_EQ(regard_context_set_threads(handle.context, i % 3), REGARD_OK);
+    }
+  };
+  std::thread other(work);
+  work();
+  other.join();
+}
+
 TEST(CInterface, EveryThreadHasItsOwnLastError) {
   EXPECT_EQ(regard_context_cancel(nullptr), REGARD_INPUT);
   const std::string mine = regard_last_error();

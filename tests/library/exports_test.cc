@@ -77,6 +77,17 @@ TEST(Exports, InternalsAreSeenAsSuch) {
   EXPECT_EQ(wrong("typeinfo for regard::Error"), "");
 }
 
+TEST(Exports, TheNameSaysWhichInterface) {
+  const Outcome outcome = shell("objdump -p " REGARD_BINARY_DIR "/libregard.so | grep SONAME");
+  EXPECT_TRUE(has(outcome, "libregard.so.0.1\n")) << outcome.out;
+}
+
+TEST(Exports, HighwaysLibraryIsNotNeeded) {
+  const Outcome outcome = shell("objdump -p " REGARD_BINARY_DIR "/libregard.so | grep NEEDED");
+  EXPECT_TRUE(has(outcome, "libstdc++")) << outcome.out;
+  EXPECT_FALSE(has(outcome, "libhwy")) << outcome.out;
+}
+
 TEST(Exports, EveryFunctionOfTheCHeaderIsThere) {
   std::ifstream file(REGARD_SOURCE_DIR "/include/regard/regard.h");
   const std::string text{std::istreambuf_iterator<char>(file), {}};
