@@ -1,6 +1,7 @@
 // Gradients of tables that are looked up: only the rows that were used are written, and nothing else shows it.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <cstring>
 #include <vector>
@@ -114,6 +115,27 @@ TEST(SparseGradient, OfATiedTableIsDenseAndTheSumOfBothUses) {
   const Tensor both = gradient(true, true), first = gradient(true, false), second = gradient(false, true);
   for (std::int64_t i = 0; i < both.size(); ++i) {
     EXPECT_NEAR(both.data<float>()[i], first.data<float>()[i] + second.data<float>()[i], 1e-5);
+  }
+}
+
+TEST(SparseGradient, IsDenseForAStepInWhichTheWholeTableIsUsed) {
+  Parameters parameters;
+  const Parameter& table = parameters.add("table", uniform({kRows, kWidth}, 1, RandomKey(1)));
+  Gradients gradients(parameters);
+  Tape tape(gradients);
+  for (std::size_t step = 0; step < 6; ++step) {
+    gradients.zero();
+    if (step % 3 != 2) tape.backward(sum(embedding(tape.use(table), ids_of(batch(step)))));
+    if (step % 3 != 0) tape.backward(sum(tape.use(table)));
+    tape.reset();
+    gradients.settle();
+    EXPECT_EQ(gradients.rows(table).has_value(), step % 3 == 0) << "step " << step;
+    const std::vector<std::int32_t> ids = step % 3 == 2 ? std::vector<std::int32_t>() : batch(step);
+    for (std::int32_t row = 0; row < kRows; ++row) {
+      const auto looked_up = std::count(ids.begin(), ids.end(), row);
+      const float expected = static_cast<float>(looked_up) + (step % 3 == 0 ? 0.0f : 1.0f);
+      ASSERT_EQ(gradients.of(table).data<float>()[row * kWidth + 5], expected) << "step " << step << ", row " << row;
+    }
   }
 }
 
