@@ -4,21 +4,9 @@
 #include <cmath>
 
 #include "base/check.h"
+#include "regard/autograd/ops.h"
 
 namespace regard {
-namespace {
-
-// The first of the largest; NaN is an error instead of an answer.
-std::int32_t largest(const float* scores, std::int64_t count) {
-  std::int64_t best = 0;
-  for (std::int64_t i = 0; i < count; ++i) {
-    if (!(scores[i] <= scores[best])) best = i;
-    check(!std::isnan(scores[i]), "decoding: the score of word ", i, " is not a number; the model is damaged");
-  }
-  return static_cast<std::int32_t>(best);
-}
-
-}  // namespace
 
 const std::vector<std::int32_t>& Decoded::words(std::int64_t row) const {
   check(row >= 0 && row < size(), "decoded: row ", row, " of ", size());
@@ -52,9 +40,12 @@ Decoded greedy(const Seq2seq& model, Tape& tape, const Batch& batch, const Greed
     state = made.state;
     decoded.traces_.push_back(std::move(made.trace));
     const Tensor& logits = made.logits.value();
+    const Tensor best = arg_max(made.logits);
     for (std::size_t row = 0; row < rows; ++row) {
       if (ended[row]) continue;
-      const std::int32_t word = largest(logits.data<float>() + static_cast<std::int64_t>(row) * logits[1], logits[1]);
+      const std::int32_t word = best.data<std::int32_t>()[row];
+      check(!std::isnan(logits.data<float>()[static_cast<std::int64_t>(row) * logits[1] + word]),
+            "decoding: the score of word ", word, " is not a number; the model is damaged");
       previous[row] = word;
       if (word == settings.end) {
         ended[row] = true;
