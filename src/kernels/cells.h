@@ -93,7 +93,7 @@ template <class T>
 void cell_backward(Cell cell, const CellBackward<T>& at) {
   const std::size_t w = at.d_next.width;
   for (std::size_t i = 0; i < at.d_next.count; ++i) {
-    const T *keep = at.gates.row(i), *extra = at.extra.data == nullptr ? nullptr : at.extra.row(i);
+    const T* keep = at.gates.row(i);
     const auto give = [&](std::size_t gate, std::size_t c, T to_input, T to_recurrent) {
       at.d_input.row(i)[gate * w + c] = to_input;
       if (at.d_recurrent.data != nullptr) at.d_recurrent.row(i)[gate * w + c] = to_recurrent;
@@ -108,7 +108,7 @@ void cell_backward(Cell cell, const CellBackward<T>& at) {
           break;
         }
         case Cell::kGru: {
-          const T r = keep[c], z = keep[w + c], n = keep[2 * w + c], u_n = extra[c];
+          const T r = keep[c], z = keep[w + c], n = keep[2 * w + c], u_n = at.extra.row(i)[c];
           const T dn = dy * (1 - z) * (1 - n * n);
           const T dz = dy * (at.state.row(i)[c] - n) * z * (1 - z);
           const T dr = dn * u_n * r * (1 - r);
@@ -119,7 +119,7 @@ void cell_backward(Cell cell, const CellBackward<T>& at) {
           break;
         }
         case Cell::kLstm: {
-          const T in = keep[c], forget = keep[w + c], g = keep[2 * w + c], o = keep[3 * w + c], t = extra[c];
+          const T in = keep[c], forget = keep[w + c], g = keep[2 * w + c], o = keep[3 * w + c], t = at.extra.row(i)[c];
           const T dm = at.d_memory.row(i)[c] + dy * o * (1 - t * t);
           const T gates[4] = {dm * g * in * (1 - in), dm * at.memory.row(i)[c] * forget * (1 - forget),
                               dm * in * (1 - g * g), dy * t * o * (1 - o)};

@@ -55,7 +55,7 @@ inline std::vector<MathFunction> math_functions() {
       {"Silu", Unary::kSilu, false, [](double x) { return x == -kInfinity ? 0 : x / (1 + std::exp(-x)); },
        [](double, double y, bool fused) { return (fused ? 4 : 5) * ulp_of(y) + lost_correction(y, fused) + 2e-36; }},
       {"Gelu", Unary::kGelu, false, [](double x) { return x == -kInfinity ? 0 : x / 2 * std::erfc(-x * M_SQRT1_2); },
-       [](double x, double y, bool fused) { return (fused ? 4 : 6 + std::min(x * x, 200.0)) * ulp_of(y) + 2e-37; }},
+       [](double x, double y, bool fused) { return (fused ? 5 : 6 + std::min(x * x, 200.0)) * ulp_of(y) + 2e-37; }},
       {"GeluTanh", Unary::kGeluTanh, false,
        [](double x) { return x == -kInfinity ? 0 : x / (1 + std::exp(-exact_gelu_tanh_argument(x))); },
        [](double x, double y, bool fused) {
