@@ -47,6 +47,10 @@ void add_into(const T* x, T* y, std::size_t n, bool add) {
 // to (= or +=) x summed over the dimensions in which a tensor of to's shape is repeated to get x's shape.
 template <class T>
 void sum_to(const Tensor& x, const Target& to) {
+  if (x.shape() == to.gradient.shape()) {
+    return add_into(static_cast<const T*>(x.data<T>()), to.gradient.data<T>(), static_cast<std::size_t>(x.size()),
+                    to.add);
+  }
   const Tensor spread = to.gradient.expand(x.shape());
   unsigned repeated = 0;
   for (int i = 0; i < x.rank(); ++i) repeated |= spread.stride(i) == 0 ? 1u << i : 0u;

@@ -33,12 +33,9 @@ Tape::~Tape() { reset(); }
 
 void* Tape::allocate(std::size_t bytes) { return arena_->allocate(bytes); }
 
-Tape::Node& Tape::node(Var x) const {
-  if (x.tape_ != this || x.step_ != step_) [[unlikely]] {
-    fail(ErrorKind::kInternal,
-         x.tape_ != this ? "a Var of another tape was used" : "a Var was used after its step had ended");
-  }
-  return chunks_[x.index_ / kChunk][x.index_ % kChunk];
+void Tape::wrong_var(Var x) const {
+  fail(ErrorKind::kInternal,
+       x.tape_ != this ? "a Var of another tape was used" : "a Var was used after its step had ended");
 }
 
 Tape::Node& Tape::add_node(Op op, Tensor value) {

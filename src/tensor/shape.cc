@@ -27,9 +27,8 @@ Shape::Shape(std::initializer_list<std::int64_t> sizes) : rank_(static_cast<int>
   for (std::int64_t size : sizes) check(size >= 0, "a shape with a negative size: ", *this);
 }
 
-int Shape::index(int dimension) const {
-  check(dimension >= -rank_ && dimension < rank_, "dimension ", dimension, " of a shape of rank ", rank_);
-  return dimension < 0 ? dimension + rank_ : dimension;
+void Shape::wrong_dimension(int dimension) const {
+  fail(ErrorKind::kInput, "dimension ", dimension, " of a shape of rank ", rank_);
 }
 
 std::int64_t Shape::size() const { return product(sizes_, rank_); }

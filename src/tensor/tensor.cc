@@ -69,20 +69,8 @@ Tensor::Tensor(const Tensor& other)
   if (storage_ != nullptr) storage_->references.fetch_add(1, std::memory_order_relaxed);
 }
 
-void Tensor::swap(Tensor& other) noexcept {
-  std::swap(data_, other.data_);
-  std::swap(storage_, other.storage_);
-  std::swap(epoch_, other.epoch_);
-  std::swap(made_in_, other.made_in_);
-  std::swap(size_, other.size_);
-  std::swap(shape_, other.shape_);
-  std::swap(strides_, other.strides_);
-  std::swap(type_, other.type_);
-  std::swap(dense_, other.dense_);
-}
-
-void Tensor::release() {
-  if (storage_ == nullptr || storage_->references.fetch_sub(1, std::memory_order_acq_rel) != 1) return;
+void Tensor::let_go() {
+  if (storage_->references.fetch_sub(1, std::memory_order_acq_rel) != 1) return;
   free_bytes(storage_->data, storage_->bytes, storage_->budget.get());
   delete storage_;
 }

@@ -122,7 +122,12 @@ class REGARD_API Tape {
   struct Packed;
 
   Node& add_node(Op op, Tensor value);
-  Node& node(Var x) const;
+  Node& node(Var x) const {
+    if (x.tape_ != this || x.step_ != step_) [[unlikely]]
+      wrong_var(x);
+    return chunks_[x.index_ / kChunk][x.index_ % kChunk];
+  }
+  [[noreturn]] void wrong_var(Var x) const;
   void* allocate(std::size_t bytes);
   Var last() { return {this, static_cast<std::uint32_t>(count_ - 1), step_}; }
 

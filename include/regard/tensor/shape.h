@@ -31,9 +31,15 @@ class REGARD_API Shape {
   Shape plus(std::int64_t size) const;  // one more dimension at the end
   bool operator==(const Shape& other) const;
 
-  int index(int dimension) const;  // −rank…rank−1 to 0…rank−1; throws otherwise
+  int index(int dimension) const {  // −rank…rank−1 to 0…rank−1; throws otherwise
+    if (dimension < -rank_ || dimension >= rank_) [[unlikely]]
+      wrong_dimension(dimension);
+    return dimension < 0 ? dimension + rank_ : dimension;
+  }
 
  private:
+  [[noreturn]] void wrong_dimension(int dimension) const;
+
   int rank_ = 0;
   std::int64_t sizes_[kMaxRank] = {};
 };

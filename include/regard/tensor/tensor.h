@@ -40,9 +40,13 @@ class REGARD_API Tensor {
   static Tensor borrow(void* data, const Shape& shape, DType type);
 
   Tensor(const Tensor& other);
-  Tensor(Tensor&& other) noexcept { swap(other); }
-  Tensor& operator=(Tensor other) noexcept {
-    swap(other);
+  Tensor(Tensor&& other) noexcept { take(other); }
+  Tensor& operator=(const Tensor& other) { return *this = Tensor(other); }
+  Tensor& operator=(Tensor&& other) noexcept {
+    if (this != &other) {
+      release();
+      take(other);
+    }
     return *this;
   }
   ~Tensor() { release(); }
@@ -87,8 +91,12 @@ class REGARD_API Tensor {
   struct Storage;
 
   void set_shape(const Shape& shape);
-  void swap(Tensor& other) noexcept;
-  void release();
+  void take(Tensor& other) noexcept;  // the other becomes undefined
+  void release() {
+    if (storage_ != nullptr) [[unlikely]]  // most tensors are an arena's
+      let_go();
+  }
+  void let_go();
   [[noreturn]] void stale() const;
   [[noreturn]] void wrong_type(DType read_as) const;
   [[noreturn]] static void wrong_count(const Shape& shape, std::size_t values);
@@ -103,6 +111,18 @@ class REGARD_API Tensor {
   DType type_ = DType::kF32;
   bool dense_ = true;
 };
+
+inline void Tensor::take(Tensor& other) noexcept {
+  data_ = std::exchange(other.data_, nullptr);
+  storage_ = std::exchange(other.storage_, nullptr);
+  epoch_ = std::exchange(other.epoch_, nullptr);
+  made_in_ = other.made_in_;
+  size_ = std::exchange(other.size_, 0);
+  shape_ = std::exchange(other.shape_, Shape());
+  std::copy(other.strides_, other.strides_ + kMaxRank, strides_);
+  type_ = other.type_;
+  dense_ = other.dense_;
+}
 
 REGARD_API std::string to_text(const Tensor& tensor);  // "f32 [2, 17, 64]"
 

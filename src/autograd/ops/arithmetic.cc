@@ -9,6 +9,10 @@ namespace {
 
 template <class T>
 void compute(Binary kind, const Tensor& a, const Tensor& b, const Tensor& y) {
+  if (a.shape() == b.shape()) {
+    const std::size_t size[] = {static_cast<std::size_t>(y.size())}, step[] = {1};
+    return binary(kind, size, Operand<T>{a.data<T>(), step}, Operand<T>{b.data<T>(), step}, y.data<T>());
+  }
   const Extents a_strides = Extents::strides(a, y.shape()), b_strides = Extents::strides(b, y.shape());
   binary(kind, Extents(y.shape()), Operand<T>{a.data<T>(), a_strides}, Operand<T>{b.data<T>(), b_strides}, y.data<T>());
 }
@@ -25,6 +29,13 @@ Var arithmetic(Op op, Binary kind, Var a, Var b) {
         const Tensor product = tape.make(dy.shape(), dy.dtype());
         compute<T>(Binary::kMultiply, dy, factor, product);
         return product;
+      };
+      const auto add_product = [&](const Tensor& factor, const Target& to) {
+        if (!to.add && to.gradient.shape() == dy.shape() && factor.shape() == dy.shape()) {
+          compute<T>(Binary::kMultiply, dy, factor, to.gradient);
+        } else {
+          sum_to<T>(times(factor), to);
+        }
       };
       const auto over = [&](const Tensor& numerator, const Tensor& divisor) {
         const Tensor quotient = tape.make(dy.shape(), dy.dtype());
@@ -45,8 +56,8 @@ Var arithmetic(Op op, Binary kind, Var a, Var b) {
           }
           break;
         case Binary::kMultiply:
-          if (a.needs_gradient()) sum_to<T>(times(b.value()), tape.target(a));
-          if (b.needs_gradient()) sum_to<T>(times(a.value()), tape.target(b));
+          if (const Target to = tape.target(a)) add_product(b.value(), to);
+          if (const Target to = tape.target(b)) add_product(a.value(), to);
           break;
         case Binary::kDivide:  // y = a/b: da = dy/b, db = −dy·y/b
           if (a.needs_gradient()) sum_to<T>(over(dy, b.value()), tape.target(a));
