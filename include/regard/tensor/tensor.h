@@ -13,7 +13,6 @@
 #include <cstdint>
 #include <initializer_list>
 #include <string>
-#include <utility>
 
 #include "regard/export.h"
 #include "regard/tensor/dtype.h"
@@ -113,15 +112,19 @@ class REGARD_API Tensor {
 };
 
 inline void Tensor::take(Tensor& other) noexcept {
-  data_ = std::exchange(other.data_, nullptr);
-  storage_ = std::exchange(other.storage_, nullptr);
-  epoch_ = std::exchange(other.epoch_, nullptr);
+  data_ = other.data_;
+  epoch_ = other.epoch_;
   made_in_ = other.made_in_;
-  size_ = std::exchange(other.size_, 0);
-  shape_ = std::exchange(other.shape_, Shape());
+  size_ = other.size_;
+  shape_ = other.shape_;
   std::copy(other.strides_, other.strides_ + kMaxRank, strides_);
   type_ = other.type_;
   dense_ = other.dense_;
+  storage_ = other.storage_;
+  other.storage_ = nullptr;
+  other.data_ = nullptr;
+  other.shape_ = Shape();
+  other.size_ = 0;
 }
 
 REGARD_API std::string to_text(const Tensor& tensor);  // "f32 [2, 17, 64]"
