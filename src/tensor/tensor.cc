@@ -89,10 +89,10 @@ void Tensor::wrong_count(const Shape& shape, std::size_t values) {
 void Tensor::set_shape(const Shape& shape) {
   shape_ = shape;
   size_ = shape.size();
-  std::int64_t step = 1;
+  std::uint64_t step = 1;  // may wrap around where there is nothing to step over: [2⁶², 0, 4]
   for (int i = shape.rank() - 1; i >= 0; --i) {
-    strides_[i] = step;
-    step *= std::max<std::int64_t>(shape[i], 1);
+    strides_[i] = static_cast<std::int64_t>(step);
+    step *= static_cast<std::uint64_t>(std::max<std::int64_t>(shape[i], 1));
   }
   dense_ = true;
 }
@@ -163,7 +163,8 @@ Tensor Tensor::slice(int dimension, std::int64_t begin, std::int64_t end) const 
   const int d = shape_.index(dimension);
   check(begin >= 0 && begin <= end && end <= shape_[d], "slice ", begin, "…", end, " of dimension ", d, " of ", shape_);
   Tensor view = *this;
-  view.data_ += static_cast<std::ptrdiff_t>(begin * strides_[d]) * static_cast<std::ptrdiff_t>(bytes_of(type_));
+  if (size_ != 0)
+    view.data_ += static_cast<std::ptrdiff_t>(begin * strides_[d]) * static_cast<std::ptrdiff_t>(bytes_of(type_));
   view.shape_[d] = end - begin;
   view.size_ = view.shape_.size();
   view.dense_ = dense_ && (d == 0 || end - begin == shape_[d]);

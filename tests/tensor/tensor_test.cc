@@ -39,6 +39,14 @@ ErrorKind kind_of(const auto& call) {
   return ErrorKind::kInternal;
 }
 
+TEST(Tensor, NothingMayBeHuge) {  // the sizes beside a 0 do not count
+  const std::int64_t huge = std::int64_t{1} << 62;
+  const Tensor nothing = Tensor::empty({huge, 0, 4, 8});
+  EXPECT_EQ(nothing.size(), 0);
+  EXPECT_EQ(nothing.slice(0, huge - 1, huge).shape(), (Shape{1, 0, 4, 8}));
+  EXPECT_EQ(Tensor::empty({0, huge, huge}).size(), 0);
+}
+
 TEST(Tensor, CopiesShareMemoryAndClonesDoNot) {
   const Tensor a = Tensor::zeros({2, 3});
   const Tensor same = a, other = a.clone();
