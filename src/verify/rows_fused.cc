@@ -182,7 +182,7 @@ Tensor ids(std::initializer_list<std::int32_t> values) {
 template <>
 Row row<Op::linear_cross_entropy>() {
   Row made{.op = Op::linear_cross_entropy,
-           .formula = "−Σ_i w_i·((1 − ε)·log p_i[target_i] + ε·mean log p_i), p_i = softmax(x_i·W + b)",
+           .formula = "−Σ_i w_i·log softmax(x_i·W + b)[target_i], ε smoothed",
            .cases = {},
            .bad = {},
            .large = {}};
