@@ -57,26 +57,29 @@ TEST(Registries, AnUnknownNameIsAnErrorThatKnowsTheNearest) {
             std::string::npos);
 }
 
+Term term(const char* name, const std::vector<double>& numbers,
+          const std::map<std::string, std::string>& settings = {}) {
+  Term made{.name = name};
+  made.arguments.numbers = numbers;
+  made.arguments.settings = settings;
+  return made;
+}
+
 TEST(Registries, ArgumentsThatDoNotFitAreErrors) {
   const auto window = [](std::vector<double> numbers) {
-    return error_of([&] { Mechanism({.name = "dot"}, {{.name = "window", .arguments = {.numbers = numbers}}}); });
+    return error_of([&] { Mechanism({.name = "dot"}, {term("window", numbers)}); });
   };
   EXPECT_EQ(window({3}), "");
   EXPECT_EQ(window({}), "window: 0 numbers, expected 1");
   EXPECT_NE(window({-1}).find("-1"), std::string::npos);
   EXPECT_NE(window({1.5}).find("1.5"), std::string::npos);
   const auto softmax = [](const char* temperature) {
-    return error_of([&] {
-      Mechanism({.name = "dot"}, {}, {.name = "softmax", .arguments = {.settings = {{"temperature", temperature}}}});
-    });
+    return error_of([&] { Mechanism({.name = "dot"}, {}, term("softmax", {}, {{"temperature", temperature}})); });
   };
   EXPECT_EQ(softmax("0.5"), "");
   EXPECT_NE(softmax("0").find("above 0"), std::string::npos);
   EXPECT_NE(softmax("warm").find("'warm', expected a number"), std::string::npos);
-  EXPECT_NE(error_of([] {
-              Mechanism({.name = "cosine", .arguments = {.settings = {{"scale", "1"}}}});
-            }).find("scale"),
-            std::string::npos);
+  EXPECT_NE(error_of([] { Mechanism(term("cosine", {}, {{"scale", "1"}})); }).find("scale"), std::string::npos);
 }
 
 Tensor drawn(const Shape& shape, std::uint64_t seed) {
@@ -264,17 +267,16 @@ TEST_P(Attend, AQueryThatSeesNothingReadsZeros) {
 
 // A decoder that goes one query at a time gets the rows of the whole.
 TEST_P(Attend, OneQueryHasTheBitsOfItsRow) {
-  for_each_mechanism({{.name = "causal"}, {.name = "window", .arguments = {.numbers = {150}}}},
-                     [&](const Mechanism& mechanism) {
-                       const Inputs whole = inputs(1, 2, 2, 300, 300, 8, 5);
-                       const Outcome all = run(mechanism, whole);
-                       for (const std::int64_t i : {0, 59, 60, 128, 299}) {
-                         Inputs one = whole;
-                         one.q = some(whole.q, i, i + 1);
-                         one.options.first_query = i;
-                         EXPECT_TRUE(same_bits(run(mechanism, one).context, some(all.context, i, i + 1))) << i;
-                       }
-                     });
+  for_each_mechanism({{.name = "causal"}, term("window", {150})}, [&](const Mechanism& mechanism) {
+    const Inputs whole = inputs(1, 2, 2, 300, 300, 8, 5);
+    const Outcome all = run(mechanism, whole);
+    for (const std::int64_t i : {0, 59, 60, 128, 299}) {
+      Inputs one = whole;
+      one.q = some(whole.q, i, i + 1);
+      one.options.first_query = i;
+      EXPECT_TRUE(same_bits(run(mechanism, one).context, some(all.context, i, i + 1))) << i;
+    }
+  });
 }
 
 TEST_P(Attend, DocumentsAreSequencesOfTheirOwn) {

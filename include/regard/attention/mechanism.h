@@ -28,7 +28,7 @@ struct Arguments {
   std::vector<double> numbers = {};
   std::vector<std::string> words = {};
   std::map<std::string, std::string> settings = {};
-  std::vector<Term> inner = {};
+  std::vector<Term> inner;
 };
 struct Term {
   std::string name;
