@@ -216,6 +216,23 @@ GradientReport check_gradient(const Case& each, const Data& data) {
     return static_cast<double>((8 * (at(kStep) - at(-kStep)) - (at(2 * kStep) - at(-2 * kStep))) /
                                (12 * static_cast<long double>(kStep)));
   };
+  // Within ten steps of the point along a direction, is there another piece?
+  const auto leaves_piece = [&](std::size_t input, std::span<const std::pair<std::int64_t, double>> direction) {
+    if (!each.pieces) return false;
+    double* x = inputs[input].data<double>();
+    const auto at = [&](double t) {
+      const float* original = data.inputs[input].data<float>();
+      for (const auto& [i, part] : direction) x[i] = static_cast<double>(original[i]) + t * part;
+      std::vector<Var> vars;
+      for (const Tensor& value : inputs) vars.push_back(tape.constant(value));
+      const std::vector<bool> piece = each.pieces(tape, vars, all_items(each));
+      for (const auto& [i, part] : direction) x[i] = static_cast<double>(original[i]);
+      tape.reset();
+      return piece;
+    };
+    const std::vector<bool> here = at(0);
+    return here != at(10 * kStep) || here != at(-10 * kStep);
+  };
   for (std::size_t input = 0; input < inputs.size(); ++input) {
     const std::int64_t size = inputs[input].size();
     if (size == 0 || seed.empty()) continue;
@@ -248,6 +265,10 @@ GradientReport check_gradient(const Case& each, const Data& data) {
           continue;
         }
         direction.assign(1, {i, 1.0});
+        if (leaves_piece(input, direction)) {
+          ++report.skipped;
+          continue;
+        }
         compare_slope(gradient[static_cast<std::size_t>(i)], slope(input, direction),
                       text(each.inputs[input].name, '[', i, ']'));
       }
@@ -270,6 +291,10 @@ GradientReport check_gradient(const Case& each, const Data& data) {
       for (auto& [i, part] : direction) {
         part /= std::sqrt(squares);
         expected += gradient[static_cast<std::size_t>(i)] * part;
+      }
+      if (leaves_piece(input, direction)) {
+        report.skipped += (size + 2) / 3;
+        continue;
       }
       compare_slope(expected, slope(input, direction), text(each.inputs[input].name, " in direction ", turn));
     }

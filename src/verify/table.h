@@ -54,6 +54,9 @@ struct Case {
   Formula formula;  // the same, one number at a time
   // Nothing depends on the inputs by its nature (a softmax over one number is 1): there is no gradient to find.
   bool flat = false;
+  // For operations made of smooth pieces: on which piece the inputs lie (f64). Finite differences that would leave it
+  // are skipped and counted, as those close to kinks of an input are.
+  std::function<std::vector<bool>(Tape& tape, std::span<const Var> inputs, Items items)> pieces = {};
   bool output_batched = true;  // if inputs are: dimension 0 of the output runs over the items too
 
   std::int64_t items() const;  // 0: no input is batched

@@ -413,6 +413,73 @@ def convolutions():
     file.write()
 
 
+def align(name, scores):
+    """Weights over the last dimension; a row of nothing but −∞ has none. Sparsemax and 1.5-entmax by sorting."""
+    visible = scores > float("-inf")
+    if name == "softmax":
+        return torch.where(visible, F.softmax(torch.where(visible.any(-1, keepdim=True), scores, 0.0), -1), 0.0)
+    if name == "uniform":
+        return visible / visible.sum(-1, keepdim=True).clamp(min=1)
+    x = torch.where(visible, scores, -1e4)
+    x = (x - x.max(-1, keepdim=True).values) * (1 if name == "sparsemax" else 0.5)
+    z = x.sort(-1, descending=True).values
+    count = torch.arange(1, z.shape[-1] + 1)
+    if name == "sparsemax":
+        tau = (z.cumsum(-1) - 1) / count
+    else:
+        mean, squares = z.cumsum(-1) / count, (z * z).cumsum(-1) / count
+        inside = (1 - count * (squares - mean * mean)) / count
+        tau = mean - torch.where(inside > 0, inside, 1.0).sqrt() * (inside > 0)
+    support = (tau < z).long().sum(-1, keepdim=True)
+    above = (x - tau.gather(-1, support - 1)).clamp(min=0)
+    return torch.where(visible, above if name == "sparsemax" else above * above, 0.0)
+
+
+def attend():
+    """score | scope | align over several heads. softmax of scaled_dot is F.scaled_dot_product_attention itself."""
+    file = File("attend")
+    for score, scope, weights, heads, groups, queries, keys, width, values in [
+            ("scaled_dot", "global", "softmax", 2, 2, 3, 7, 4, 3), ("scaled_dot", "causal", "softmax", 4, 2, 5, 5, 8, 2),
+            ("scaled_dot", "lengths", "softmax", 2, 1, 3, 130, 2, 2), ("scaled_dot", "window", "softmax", 1, 1, 9, 9, 3, 3),
+            ("scaled_dot", "mask", "softmax", 2, 2, 4, 6, 3, 2), ("dot", "causal", "sparsemax", 2, 1, 9, 9, 4, 3),
+            ("dot", "lengths", "entmax15", 2, 2, 4, 11, 4, 3), ("cosine", "global", "softmax", 2, 1, 3, 5, 4, 2),
+            ("additive", "causal", "entmax15", 2, 1, 6, 6, 5, 2), ("additive", "lengths", "softmax", 1, 1, 3, 17, 3, 2),
+            ("scaled_dot", "global", "uniform", 2, 1, 3, 7, 2, 3), ("scaled_dot", "alibi", "sparsemax", 2, 2, 7, 7, 3, 2),
+            ("scaled_dot", "alibi", "softmax", 3, 1, 5, 5, 3, 2)]:
+        batch, lengths = 2, [keys, keys // 2]
+        i, j = torch.arange(queries)[:, None], torch.arange(keys)
+        mask = torch.rand(batch, 1, queries, keys) < 0.7
+        visible = {"causal": j <= i, "window": (j - i).abs() <= 2, "mask": mask,
+                   "lengths": (j < torch.tensor(lengths)[:, None])[:, None, None]}.get(scope, torch.tensor(True))
+        visible = visible.expand(batch, heads, queries, keys)
+        slopes = 2.0 ** (-8 * torch.arange(1, heads + 1) / heads)
+        prior = -slopes[:, None, None] * (j - i).abs() if scope == "alibi" else torch.zeros(())
+
+        def call(q, k, v, theta=None):
+            k, v = (x.repeat_interleave(heads // groups, 1) for x in (k, v))
+            if score == "scaled_dot" and weights == "softmax" and scope != "mask":
+                return F.scaled_dot_product_attention(q, k, v, torch.where(visible, prior, float("-inf")))
+            if score == "additive":
+                scores = torch.tanh(q[:, :, :, None] + k[:, :, None]) @ theta
+            elif score == "cosine":
+                scores = F.cosine_similarity(q[:, :, :, None], k[:, :, None], -1)
+            else:
+                scores = q @ k.mT * (width**-0.5 if score == "scaled_dot" else 1)
+            return align(weights, torch.where(visible, scores + prior, float("-inf"))) @ v
+
+        inputs = {"q": drawn(batch, heads, queries, width), "k": drawn(batch, groups, keys, width),
+                  "v": drawn(batch, groups, keys, values)}
+        if score == "additive":
+            inputs["theta"] = drawn(width)
+        options = {"score": score, "scope": scope, "align": weights}
+        if scope == "lengths":
+            options["lengths"] = ",".join(map(str, lengths))
+        file.case("attend", options, inputs, call)
+        if scope == "mask":
+            file.tensor("mask", mask.double())
+    file.write()
+
+
 for make in (matmul, arithmetic, unary, rows, moving, gru, cross_entropy, attention, optimizers, schedules, choices,
-             cells, sequences, convolutions):
+             cells, sequences, convolutions, attend):
     make()

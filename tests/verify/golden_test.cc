@@ -10,6 +10,7 @@
 #include "base/check.h"
 #include "kernels/target.h"
 #include "regard/attention/attend.h"
+#include "regard/attention/mechanism.h"
 #include "regard/autograd/ops.h"
 #include "regard/nn/recurrent.h"
 #include "regard/train/average.h"
@@ -192,6 +193,17 @@ Var call(const Golden& golden, const std::map<std::string, Var>& in) {
   if (op == "attend_additive") {
     return attend_additive(x("q"), x("k"), x("v"), x("theta"), golden.list("lengths")).context;
   }
+  if (op == "attend") {
+    const std::string& scope = golden.options.at("scope");
+    AttendOptions options{.theta = x("theta")};
+    std::vector<std::int32_t> lengths;
+    if (scope == "lengths") options.lengths = lengths = golden.list("lengths");
+    if (scope == "mask") options.mask = bytes(golden.tensors.at("mask"));
+    Term term{.name = scope};
+    if (scope == "window") term.arguments.numbers = {2};
+    const Mechanism mechanism({.name = golden.options.at("score")}, {term}, {.name = golden.options.at("align")});
+    return attend(mechanism, x("q"), x("k"), x("v"), options).context;
+  }
   fail(ErrorKind::kInput, "no operation '", op, "'");
 }
 
@@ -228,7 +240,7 @@ struct FileOfCases {
 constexpr FileOfCases kFiles[] = {
     {"matmul", 27},    {"arithmetic", 24},          {"unary", 8},           {"rows", 18},    {"moving", 23},
     {"gru_cell", 4},   {"linear_cross_entropy", 8}, {"attend_additive", 3}, {"choices", 19}, {"cells", 6},
-    {"sequences", 15}, {"convolutions", 5}};
+    {"sequences", 15}, {"convolutions", 5},         {"attend", 13}};
 
 class GoldenNumbers : public testing::TestWithParam<FileOfCases> {};
 INSTANTIATE_TEST_SUITE_P(All, GoldenNumbers, testing::ValuesIn(kFiles),

@@ -1,0 +1,383 @@
+// Attention from stages: what is registered, and what holds for every mechanism: same bits whoever asks, beside whom
+// and with how much padding; nothing hidden gets out; weights for the asking.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <functional>
+#include <limits>
+
+#include "attention/mechanism.h"
+#include "kernels/target.h"
+#include "regard/random.h"
+#include "tensor/arena.h"
+#include "verify/checks.h"
+
+namespace regard {
+namespace {
+
+using verify::same_bits;
+
+constexpr float kNan = std::numeric_limits<float>::quiet_NaN();
+constexpr float kInfinity = std::numeric_limits<float>::infinity();
+
+template <class Family>
+std::vector<std::string> names() {
+  std::vector<std::string> all;
+  for (const auto& [name, entry] : Registry<Family>::all()) {
+    all.push_back(name);
+    EXPECT_EQ(name, entry.card.name);
+    EXPECT_FALSE(entry.card.formula.empty()) << name;
+  }
+  return all;
+}
+
+TEST(Registries, HoldTheStagesWeKnowByName) {
+  EXPECT_EQ(names<Score>(), (std::vector<std::string>{"additive", "cosine", "dot", "scaled_dot"}));
+  EXPECT_EQ(names<Scope>(), (std::vector<std::string>{"alibi", "causal", "documents", "global", "lengths", "local_m",
+                                                      "mask", "window"}));
+  EXPECT_EQ(names<Align>(), (std::vector<std::string>{"entmax15", "softmax", "sparsemax", "uniform"}));
+}
+
+std::string error_of(const std::function<void()>& call) {
+  try {
+    call();
+  } catch (const Error& error) {
+    return error.what();
+  }
+  return "";
+}
+
+TEST(Registries, AnUnknownNameIsAnErrorThatKnowsTheNearest) {
+  EXPECT_EQ(error_of([] { Mechanism({.name = "aditive"}); }),
+            "unknown score 'aditive'; did you mean 'additive'? known: additive, cosine, dot, scaled_dot");
+  EXPECT_NE(error_of([] { Mechanism({.name = "dot"}, {{.name = "zzzzzz"}}); }).find("unknown scope 'zzzzzz'; known:"),
+            std::string::npos);
+  EXPECT_NE(error_of([] { Mechanism({.name = "dot"}, {}, {.name = "causal"}); }).find("unknown align"),
+            std::string::npos);
+}
+
+Term term(const char* name, const std::vector<double>& numbers,
+          const std::map<std::string, std::string>& settings = {}) {
+  Term made{.name = name};
+  made.arguments.numbers = numbers;
+  made.arguments.settings = settings;
+  return made;
+}
+
+TEST(Registries, ArgumentsThatDoNotFitAreErrors) {
+  const auto window = [](std::vector<double> numbers) {
+    return error_of([&] { Mechanism({.name = "dot"}, {term("window", numbers)}); });
+  };
+  EXPECT_EQ(window({3}), "");
+  EXPECT_EQ(window({}), "window: 0 numbers, expected 1");
+  EXPECT_NE(window({-1}).find("-1"), std::string::npos);
+  EXPECT_NE(window({1.5}).find("1.5"), std::string::npos);
+  const auto softmax = [](const char* temperature) {
+    return error_of([&] { Mechanism({.name = "dot"}, {}, term("softmax", {}, {{"temperature", temperature}})); });
+  };
+  EXPECT_EQ(softmax("0.5"), "");
+  EXPECT_NE(softmax("0").find("above 0"), std::string::npos);
+  EXPECT_NE(softmax("warm").find("'warm', expected a number"), std::string::npos);
+  EXPECT_NE(error_of([] { Mechanism(term("cosine", {}, {{"scale", "1"}})); }).find("scale"), std::string::npos);
+}
+
+Tensor drawn(const Shape& shape, std::uint64_t seed) {
+  Tensor result = Tensor::empty(shape);
+  for (std::int64_t i = 0; i < result.size(); ++i) {
+    result.data<float>()[i] = 2 * uniform(RandomKey(seed), static_cast<std::uint64_t>(i)) - 1;
+  }
+  return result;
+}
+
+struct Inputs {
+  Tensor q, k, v, theta;
+  AttendOptions options = {};
+};
+
+Inputs inputs(std::int64_t batch, std::int64_t heads, std::int64_t groups, std::int64_t queries, std::int64_t keys,
+              std::int64_t width = 19, std::int64_t values = 21) {
+  return {drawn({batch, heads, queries, width}, 1), drawn({batch, groups, keys, width}, 2),
+          drawn({batch, groups, keys, values}, 3), drawn({width}, 4)};
+}
+
+struct Outcome {
+  Tensor context, dq, dk, dv;
+};
+
+Outcome run(const Mechanism& mechanism, const Inputs& in, const std::function<void(const AttendTrace&)>& look = {}) {
+  Tape tape;
+  const Var q = tape.variable(in.q), k = tape.variable(in.k), v = tape.variable(in.v);
+  AttendOptions options = in.options;
+  if (mechanism.stages().score->takes_theta()) options.theta = tape.variable(in.theta);
+  const Attention made = attend(mechanism, q, k, v, options);
+  if (look) look(made.trace);
+  Outcome result;
+  result.context = made.context.value().clone();
+  // What a row is given depends on its number alone, whatever the number of rows.
+  const std::int64_t queries = in.q[2], values = in.v[3];
+  const Tensor seed = Tensor::empty(result.context.shape());
+  for (std::int64_t i = 0; i < seed.size(); ++i) {
+    const std::int64_t row = i / values % queries;
+    seed.data<float>()[i] =
+        uniform(RandomKey(7).at(static_cast<std::uint64_t>(row)), static_cast<std::uint64_t>(i % values)) - 0.5f;
+  }
+  tape.backward(made.context, seed);
+  result.dq = tape.gradient(q).clone();
+  result.dk = tape.gradient(k).clone();
+  result.dv = tape.gradient(v).clone();
+  return result;
+}
+
+Tensor some(const Tensor& x, std::int64_t begin, std::int64_t end) { return x.slice(2, begin, end).clone(); }
+
+bool all_zero(const Tensor& x) {
+  const Tensor dense = x.clone();
+  return std::all_of(dense.data<float>(), dense.data<float>() + dense.size(), [](float each) { return each == 0; });
+}
+
+class Attend : public testing::TestWithParam<std::string> {
+ protected:
+  // Every score with every alignment, under a scope.
+  void for_each_mechanism(const std::vector<Term>& scopes, const std::function<void(const Mechanism&)>& check) {
+    int count = 0;
+    for (const std::string& score : names<Score>()) {
+      for (const std::string& align : names<Align>()) {
+        SCOPED_TRACE(score + " | " + align);
+        check(Mechanism({.name = score}, scopes, {.name = align}));
+        ++count;
+      }
+    }
+    EXPECT_GE(count, 16);
+  }
+
+ private:
+  TargetScope scope_{GetParam()};
+};
+INSTANTIATE_TEST_SUITE_P(All, Attend, testing::ValuesIn(targets()), [](const auto& each) { return each.param; });
+
+TEST_P(Attend, WeightsSumToOneAndAskingChangesNothing) {
+  for_each_mechanism({{.name = "causal"}}, [&](const Mechanism& mechanism) {
+    const Inputs in = inputs(1, 2, 1, 131, 131);
+    Tensor maps[2];
+    const Outcome looked = run(mechanism, in, [&](const AttendTrace& trace) {
+      for (int head = 0; head < 2; ++head) maps[head] = trace.weights({.head = head});
+      EXPECT_TRUE(same_bits(trace.weights({.head = 1, .queries = Range{50, 70}}), maps[1].slice(0, 50, 70).clone()));
+    });
+    const Outcome plain = run(mechanism, in);
+    EXPECT_TRUE(same_bits(looked.context, plain.context));
+    EXPECT_TRUE(same_bits(looked.dq, plain.dq));
+    EXPECT_TRUE(same_bits(looked.dk, plain.dk));
+    EXPECT_TRUE(same_bits(looked.dv, plain.dv));
+    for (std::int64_t head = 0; head < 2; ++head) {
+      for (std::int64_t i = 0; i < 131; ++i) {
+        double sum = 0, read = 0;
+        for (std::int64_t j = 0; j < 131; ++j) {
+          const float weight = maps[head].data<float>()[i * 131 + j];
+          if (j > i) {
+            ASSERT_EQ(weight, 0.0f);
+          }
+          ASSERT_GE(weight, 0.0f);
+          sum += static_cast<double>(weight);
+          read += static_cast<double>(weight) * static_cast<double>(in.v.data<float>()[j * 21 + 5]);
+        }
+        ASSERT_NEAR(sum, 1, 2e-6);
+        ASSERT_NEAR(looked.context.data<float>()[(head * 131 + i) * 21 + 5], read, 2e-6);
+      }
+    }
+  });
+}
+
+TEST_P(Attend, PaddingDoesNotMatter) {
+  for_each_mechanism({{.name = "lengths"}}, [&](const Mechanism& mechanism) {
+    const std::vector<std::int32_t> lengths = {130, 7};
+    Inputs tight = inputs(2, 2, 1, 61, 130);
+    tight.options.lengths = lengths;
+    const Outcome expected = run(mechanism, tight);
+    for (const std::int64_t more : {1, 200}) {
+      Inputs padded = tight;
+      padded.k = Tensor::empty({2, 1, 130 + more, 19});
+      padded.v = Tensor::empty({2, 1, 130 + more, 21});
+      std::fill_n(padded.k.data<float>(), padded.k.size(), kNan);
+      std::fill_n(padded.v.data<float>(), padded.v.size(), kNan);
+      padded.k.slice(2, 0, 130).copy_from(tight.k);
+      padded.v.slice(2, 0, 130).copy_from(tight.v);
+      const Outcome got = run(mechanism, padded);
+      EXPECT_TRUE(same_bits(got.context, expected.context)) << more;
+      EXPECT_TRUE(same_bits(got.dq, expected.dq)) << more;
+      EXPECT_TRUE(same_bits(some(got.dk, 0, 130), expected.dk)) << more;
+      EXPECT_TRUE(same_bits(some(got.dv, 0, 130), expected.dv)) << more;
+      EXPECT_TRUE(all_zero(some(got.dk, 130, 130 + more)));
+      EXPECT_TRUE(all_zero(some(got.dv, 130, 130 + more)));
+    }
+  });
+}
+
+TEST_P(Attend, NanInWhatIsHiddenReachesNobody) {
+  constexpr std::int64_t kLength = 140, kDirty = 100;  // its own queries and those behind may see it
+  for_each_mechanism({{.name = "causal"}}, [&](const Mechanism& mechanism) {
+    const Inputs clean = inputs(1, 2, 1, kLength, kLength);
+    const Outcome expected = run(mechanism, clean);
+    for (const float poison : {kNan, kInfinity}) {
+      Inputs dirty = clean;
+      dirty.k = clean.k.clone();
+      dirty.v = clean.v.clone();
+      std::fill_n(dirty.k.data<float>() + kDirty * 19, 19, poison);
+      std::fill_n(dirty.v.data<float>() + kDirty * 21, 21, poison);
+      const Outcome got = run(mechanism, dirty);
+      EXPECT_TRUE(same_bits(some(got.context, 0, kDirty), some(expected.context, 0, kDirty))) << poison;
+      EXPECT_TRUE(same_bits(some(got.dq, 0, kDirty), some(expected.dq, 0, kDirty))) << poison;
+    }
+    // A query that is NaN: keys behind it do not see its gradient.
+    Inputs dirty = clean;
+    dirty.q = clean.q.clone();
+    for (std::int64_t head = 0; head < 2; ++head) {
+      std::fill_n(dirty.q.data<float>() + (head * kLength + kDirty) * 19, 19, kNan);
+    }
+    const Outcome got = run(mechanism, dirty);
+    EXPECT_TRUE(same_bits(some(got.dk, kDirty + 1, kLength), some(expected.dk, kDirty + 1, kLength)));
+    EXPECT_TRUE(same_bits(some(got.dv, kDirty + 1, kLength), some(expected.dv, kDirty + 1, kLength)));
+  });
+}
+
+TEST_P(Attend, NanInAVisibleValueIsSeen) {
+  Inputs dirty = inputs(1, 1, 1, 3, 5);
+  dirty.v.data<float>()[2 * 21 + 4] = kNan;
+  const Outcome got = run(Mechanism({.name = "dot"}), dirty);
+  for (int i = 0; i < 3; ++i) EXPECT_TRUE(std::isnan(got.context.data<float>()[i * 21 + 4]));
+  EXPECT_FALSE(std::isnan(got.context.data<float>()[3]));
+  dirty = inputs(1, 1, 1, 3, 5);
+  dirty.k.data<float>()[2 * 19 + 4] = kNan;
+  for (const char* align : {"softmax", "sparsemax", "entmax15"}) {
+    EXPECT_TRUE(std::isnan(run(Mechanism({.name = "dot"}, {}, {.name = align}), dirty).context.data<float>()[0]));
+  }
+}
+
+TEST_P(Attend, AQueryThatSeesNothingReadsZeros) {
+  for_each_mechanism({}, [&](const Mechanism& mechanism) {
+    Inputs in = inputs(2, 2, 1, 3, 5);
+    const std::vector<std::int32_t> lengths = {0, 5};
+    in.options.lengths = lengths;
+    const Outcome got = run(
+        mechanism, in, [](const AttendTrace& trace) { EXPECT_TRUE(all_zero(trace.weights({.item = 0, .head = 1}))); });
+    for (const Tensor& x : {got.context, got.dq, got.dk, got.dv}) EXPECT_TRUE(all_zero(x.slice(0, 0, 1)));
+    EXPECT_FALSE(all_zero(got.context));
+  });
+}
+
+// A decoder that goes one query at a time gets the rows of the whole.
+TEST_P(Attend, OneQueryHasTheBitsOfItsRow) {
+  for_each_mechanism({{.name = "causal"}, term("window", {150})}, [&](const Mechanism& mechanism) {
+    const Inputs whole = inputs(1, 2, 2, 300, 300, 8, 5);
+    const Outcome all = run(mechanism, whole);
+    for (const std::int64_t i : {0, 59, 60, 128, 299}) {
+      Inputs one = whole;
+      one.q = some(whole.q, i, i + 1);
+      one.options.first_query = i;
+      EXPECT_TRUE(same_bits(run(mechanism, one).context, some(all.context, i, i + 1))) << i;
+    }
+  });
+}
+
+TEST_P(Attend, DocumentsAreSequencesOfTheirOwn) {
+  for_each_mechanism({{.name = "documents"}, {.name = "causal"}}, [&](const Mechanism& mechanism) {
+    Inputs packed = inputs(1, 2, 1, 200, 200, 8, 5);
+    packed.options.documents = Tensor::empty({1, 200}, DType::kI32);
+    for (int i = 0; i < 200; ++i) {
+      packed.options.documents.data<std::int32_t>()[i] = i < 37 ? 0 : i < 190 ? 3 : -1;
+    }
+    const Outcome all = run(mechanism, packed);
+    for (const Range range : {Range{0, 37}, Range{37, 190}}) {
+      Inputs alone;
+      alone.theta = packed.theta;
+      alone.q = some(packed.q, range.begin, range.end);
+      alone.k = some(packed.k, range.begin, range.end);
+      alone.v = some(packed.v, range.begin, range.end);
+      alone.options.documents = Tensor::zeros({1, range.count()}, DType::kI32);
+      EXPECT_TRUE(same_bits(run(mechanism, alone).context, some(all.context, range.begin, range.end)));
+    }
+    EXPECT_TRUE(all_zero(some(all.context, 190, 200)));
+    EXPECT_TRUE(all_zero(some(all.dk, 190, 200)));
+  });
+}
+
+TEST_P(Attend, DroppedWeightsAreThoseThatWereApplied) {
+  for_each_mechanism({{.name = "causal"}}, [&](const Mechanism& mechanism) {
+    Inputs in = inputs(2, 2, 1, 70, 70);
+    const std::vector<std::uint64_t> ids = {5, 9};
+    in.options.dropout = 0.25f;
+    in.options.key = RandomKey(3);
+    in.options.ids = ids;
+    Tensor kept, dropped;
+    const Outcome got = run(mechanism, in, [&](const AttendTrace& trace) {
+      kept = trace.weights({.item = 1, .head = 1});
+      dropped = trace.weights({.item = 1, .head = 1, .dropped = true});
+    });
+    std::int64_t gone = 0, seen = 0;
+    for (std::int64_t i = 0; i < 70; ++i) {
+      double read = 0;
+      for (std::int64_t j = 0; j < 70; ++j) {
+        const float p = kept.data<float>()[i * 70 + j], d = dropped.data<float>()[i * 70 + j];
+        if (p != 0) {
+          ++seen;
+          gone += d == 0 ? 1 : 0;
+        }
+        if (d != 0) {
+          ASSERT_NEAR(d, p / 0.75f, 1e-6);
+        }
+        read += static_cast<double>(d) * static_cast<double>(in.v.data<float>()[(70 + j) * 21 + 3]);
+      }
+      ASSERT_NEAR(got.context.data<float>()[((2 + 1) * 70 + i) * 21 + 3], read, 3e-6);
+    }
+    EXPECT_NEAR(static_cast<double>(gone) / static_cast<double>(seen), 0.25, 0.08);
+  });
+}
+
+TEST_P(Attend, ATraceThrowsOnceItsStepHasEndedUnlessItIsKept) {
+  const Inputs in = inputs(1, 2, 1, 3, 5);
+  const Mechanism mechanism({.name = "scaled_dot"});
+  Tape tape;
+  const AttendTrace trace =
+      attend(mechanism, tape.constant(in.q.clone()), tape.constant(in.k), tape.constant(in.v)).trace;
+  const AttendTrace kept = trace.keep();
+  const Tensor before = trace.weights({.head = 1});
+  EXPECT_EQ(before.shape(), (Shape{3, 5}));
+  EXPECT_THROW(trace.weights({.item = 1}), Error);
+  EXPECT_THROW(trace.weights({.head = 2}), Error);
+  EXPECT_THROW(trace.weights({.queries = Range{2, 4}}), Error);
+  EXPECT_THROW(AttendTrace().weights(), Error);
+  tape.reset();
+  EXPECT_THROW(trace.weights(), Error);
+  EXPECT_TRUE(same_bits(kept.weights({.head = 1}), before));
+}
+
+TEST_P(Attend, WeightsKeepTheirDigitsAtLargeScores) {
+  for (const char* align : {"softmax", "sparsemax", "entmax15"}) {
+    Inputs in = inputs(1, 1, 1, 1, 4, 1, 1);
+    in.q.data<float>()[0] = 1e4f;
+    std::fill_n(in.k.data<float>(), 4, 1.0f);
+    run(Mechanism({.name = "dot"}, {}, {.name = align}), in, [](const AttendTrace& trace) {
+      const Tensor weights = trace.weights();
+      for (int j = 0; j < 4; ++j) EXPECT_NEAR(weights.data<float>()[j], 0.25, 1e-6);
+    });
+  }
+}
+
+TEST(AttendMemory, GrowsWithTheLengthNotWithItsSquare) {
+  for (const char* align : {"softmax", "sparsemax"}) {
+    std::size_t used[2] = {};
+    for (const int twice : {0, 1}) {
+      const std::int64_t length = twice == 1 ? 2000 : 1000;
+      const Inputs in = inputs(1, 1, 1, length, length, 4, 4);
+      Tape tape;
+      const Var q = tape.variable(in.q), k = tape.variable(in.k), v = tape.variable(in.v);
+      const Var y = attend(Mechanism({.name = "dot"}, {}, {.name = align}), q, k, v).context;
+      tape.backward(y, drawn(y.shape(), 5));
+      used[twice] = tape.arena().used();
+    }
+    EXPECT_LT(used[1], 2 * used[0] + 4096) << align;
+  }
+}
+
+}  // namespace
+}  // namespace regard
