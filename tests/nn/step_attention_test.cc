@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "regard/error.h"
+#include "regard/nn/multi_dimensional.h"
 
 namespace regard {
 namespace {
@@ -24,6 +25,7 @@ struct Steps {
   Builder builder{parameters, RandomKey(5), DType::kF64};
   LocationAwareAttention location{builder.under("location"), kWidths, 2, 3};
   CoverageAttention coverage{builder.under("coverage"), kWidths};
+  MultiDimensionalAttention features{builder.under("features"), {.query = 3, .key = 4, .value = 2, .hidden = 5}};
   Parameter& queries = builder.normal("queries", {kSteps, kBatch, 3}, 1);
   Parameter& keys = builder.normal("keys", {kBatch, kKeys, 4}, 1);
   Parameter& values = builder.normal("values", {kBatch, kKeys, 2}, 1);
@@ -42,7 +44,8 @@ struct Steps {
       covered = covered.defined() ? covered + two.weights : two.weights;
       total = total + sum(one.context * one.context) + sum(two.context * two.context);
     }
-    return total;
+    const auto all = features(transpose(tape.use(queries), 0, 1), tape.use(keys), tape.use(values), kLengths);
+    return total + sum(all.context * all.context);
   }
 };
 
@@ -125,6 +128,38 @@ TEST(StepAttention, TheStepBeforeMatters) {
   const Var query = run.query(tape, 0);
   const Stepped first = run.coverage(query, memory), second = run.coverage(query, memory, first.weights);
   EXPECT_GT(std::abs(first.weights.value().data<double>()[0] - second.weights.value().data<double>()[0]), 1e-6);
+}
+
+// Weights of every feature sum to one over what is visible, and the context is the sum of the values by them.
+TEST(MultiDimensionalAttention, HasASoftmaxForEveryFeature) {
+  Steps run;
+  Tape tape;
+  const auto [context, weights] =
+      run.features(transpose(tape.use(run.queries), 0, 1), tape.use(run.keys), tape.use(run.values), kLengths);
+  ASSERT_EQ(context.shape(), (Shape{kBatch, kSteps, 2}));
+  ASSERT_EQ(weights.shape(), (Shape{kBatch, kSteps, kKeys, 2}));
+  double apart = 0;
+  for (std::int64_t row = 0; row < kBatch * kSteps; ++row) {
+    const std::int64_t b = row / kSteps;
+    const std::int32_t length = kLengths[static_cast<std::size_t>(b)];
+    for (std::int64_t c = 0; c < 2; ++c) {
+      double total = 0, expected = 0;
+      for (std::int64_t j = 0; j < kKeys; ++j) {
+        const double weight = weights.value().data<double>()[(row * kKeys + j) * 2 + c];
+        EXPECT_EQ(weight == 0, j >= length);
+        total += weight;
+        expected += weight * run.values.value.data<double>()[(b * kKeys + j) * 2 + c];
+      }
+      EXPECT_NEAR(total, length > 0 ? 1 : 0, 1e-12);
+      EXPECT_NEAR(context.value().data<double>()[row * 2 + c], expected, 1e-12);
+    }
+    const double* first = weights.value().data<double>() + row * kKeys * 2;
+    apart += std::abs(first[0] - first[1]);
+  }
+  EXPECT_GT(apart, 1e-3);  // features differ
+  const std::vector<std::int32_t> long_one = {5, 2, 6};
+  const Var keys = tape.use(run.keys);
+  EXPECT_THROW(run.features(keys, keys, keys, long_one), Error);
 }
 
 TEST(CoverageLoss, IsTheSumOfTheSmaller) {
