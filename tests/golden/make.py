@@ -480,6 +480,28 @@ def attend():
     file.write()
 
 
+def positions():
+    """Rotary: a pair is a complex number times e^(i·angle). Sinusoidal and ALiBi as their papers print them."""
+    file = File("positions")
+    for sizes, first, base in [((3, 4), 0, 10000), ((2, 5, 8), 3, 10000), ((2, 3, 4, 6), 100, 500), ((2, 7, 18), -4, 10000)]:
+        def call(x):
+            time, width = sizes[-2:]
+            frequencies = base ** (-torch.arange(0, width, 2).double() / width)
+            angles = torch.outer(torch.arange(first, first + time).double(), frequencies)
+            pairs = torch.view_as_complex(x.reshape(*sizes[:-1], width // 2, 2).contiguous())
+            return torch.view_as_real(pairs * torch.polar(torch.ones_like(angles), angles)).reshape(sizes)
+
+        file.case("rotary", {"first": first, "base": base}, {"x": drawn(*sizes)}, call)
+    for count, width in [(5, 8), (70, 3)]:
+        table = torch.zeros(count, width)
+        p = torch.arange(count).double()[:, None]
+        even = torch.arange(0, width, 2).double()
+        table[:, 0::2] = torch.sin(p / 10000 ** (even / width))
+        table[:, 1::2] = torch.cos(p / 10000 ** (even / width))[:, :width // 2]
+        file.case("sinusoidal", {"longest": count}, {"x": drawn(2, count, width)}, lambda x: x + table)
+    file.write()
+
+
 for make in (matmul, arithmetic, unary, rows, moving, gru, cross_entropy, attention, optimizers, schedules, choices,
-             cells, sequences, convolutions, attend):
+             cells, sequences, convolutions, attend, positions):
     make()

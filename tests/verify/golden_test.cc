@@ -12,6 +12,7 @@
 #include "regard/attention/attend.h"
 #include "regard/attention/mechanism.h"
 #include "regard/autograd/ops.h"
+#include "regard/nn/position.h"
 #include "regard/nn/recurrent.h"
 #include "regard/train/average.h"
 #include "regard/train/optimizer.h"
@@ -190,6 +191,12 @@ Var call(const Golden& golden, const std::map<std::string, Var>& in) {
     return linear_cross_entropy(x("x"), x("weight"), x("bias"), whole_numbers(golden.tensors.at("targets")), options)
         .loss;
   }
+  if (op == "rotary") return rotary(x("x"), {.first = golden.number("first", 0), .base = golden.real("base", 0)});
+  if (op == "sinusoidal") {
+    Parameters none;
+    const Builder builder(none, RandomKey(1));
+    return Position(builder, {.width = x("x")[-1], .longest = golden.number("longest", 0)})(x("x"));
+  }
   if (op == "attend_additive") {
     return attend_additive(x("q"), x("k"), x("v"), x("theta"), golden.list("lengths")).context;
   }
@@ -240,7 +247,7 @@ struct FileOfCases {
 constexpr FileOfCases kFiles[] = {
     {"matmul", 27},    {"arithmetic", 24},          {"unary", 8},           {"rows", 18},    {"moving", 23},
     {"gru_cell", 4},   {"linear_cross_entropy", 8}, {"attend_additive", 3}, {"choices", 19}, {"cells", 6},
-    {"sequences", 15}, {"convolutions", 5},         {"attend", 13}};
+    {"sequences", 15}, {"convolutions", 5},         {"attend", 13},         {"positions", 6}};
 
 class GoldenNumbers : public testing::TestWithParam<FileOfCases> {};
 INSTANTIATE_TEST_SUITE_P(All, GoldenNumbers, testing::ValuesIn(kFiles),
