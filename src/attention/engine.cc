@@ -18,9 +18,6 @@
 namespace regard {
 namespace {
 
-constexpr std::int64_t kQueryTile = 60;  // ten register blocks of a product
-constexpr std::int64_t kKeyTile = 128;   // a tile of scores and the keys and values beside it stay in the second cache
-
 using Cover = Scope::Cover;
 
 std::size_t size(std::int64_t x) { return static_cast<std::size_t>(x); }
@@ -43,21 +40,32 @@ struct View {
   View(const AttendCall& c, const Tensor& values)
       : call(c),
         stages(c.mechanism->stages()),
-        batch(c.q[0]),
-        heads(c.q[1]),
-        groups(c.k[1]),
-        queries(c.q[2]),
-        keys(c.k[2]),
+        tiles(stages.score->tiles()),
+        batch(c.batch),
+        heads(c.sizes.heads),
+        key_groups(c.k[1]),
+        queries(c.queries),
+        keys(c.keys),
         width(c.q[3]),
+        key_width(c.k[3]),
+        shares_queries(c.q[0] == 1 && c.batch != 1),
+        shares_keys(c.k[0] == 1 && c.batch != 1),
         q(c.q.data<T>()),
         k(c.k.data<T>()) {
     if (values.defined()) {
       v = values.data<T>();
+      value_groups = values[1];
       value_width = values[3];
     }
     const Shape all = {batch, heads, queries, keys};
     if (c.theta.defined()) theta = c.theta.data<T>();
-    if (c.theta.defined() && c.theta.rank() == 2) theta_step = width;
+    if (c.theta.defined() && c.theta[0] != 1) theta_step = c.theta[1];
+    if (c.table.defined()) table = c.table.data<T>();
+    if (c.table.defined() && c.table[0] != 1) table_step = c.table[1];
+    if (c.centres.defined()) centres = c.centres.data<T>();
+    for (const auto& scope : stages.scopes) {
+      if (scope->gates()) gate = scope.get();
+    }
     if (c.bias.defined()) {
       bias = c.bias.data<T>();
       const Tensor spread = c.bias.expand(all);
@@ -70,22 +78,31 @@ struct View {
     }
   }
 
-  std::int64_t group_of(std::int64_t head) const { return head / (heads / groups); }
-  // Row `first` and those behind it of one head.
+  std::int64_t key_batch() const { return shares_keys ? 1 : batch; }
+  // Keys and values come in lists, one an item and group.
+  std::int64_t key_list(std::int64_t item, std::int64_t head) const {
+    return (shares_keys ? 0 : item) * key_groups + head / (heads / key_groups);
+  }
+  std::int64_t value_list(std::int64_t item, std::int64_t head) const {
+    return item * value_groups + head / (heads / value_groups);
+  }
+  std::int64_t query_row(std::int64_t item, std::int64_t head, std::int64_t query) const {
+    return ((shares_queries ? 0 : item) * heads + head) * queries + query;
+  }
   RowsOf<const T> query_rows(std::int64_t item, std::int64_t head, Range range) const {
-    return {q + ((item * heads + head) * queries + range.begin) * width, size(range.count()), size(width), size(width)};
+    return {q + query_row(item, head, range.begin) * width, size(range.count()), size(width), size(width)};
   }
-  RowsOf<const T> key_rows(std::int64_t item, std::int64_t group, Range range) const {
-    return {k + ((item * groups + group) * keys + range.begin) * width, size(range.count()), size(width), size(width)};
+  RowsOf<const T> key_rows(std::int64_t list, Range range) const {
+    return {k + (list * keys + range.begin) * key_width, size(range.count()), size(key_width), size(key_width)};
   }
-  RowsOf<const T> value_rows(std::int64_t item, std::int64_t group, Range range) const {
-    return {v + ((item * groups + group) * keys + range.begin) * value_width, size(range.count()), size(value_width),
-            size(value_width)};
+  RowsOf<const T> value_rows(std::int64_t list, Range range) const {
+    return {v + (list * keys + range.begin) * value_width, size(range.count()), size(value_width), size(value_width)};
   }
   std::int64_t row(std::int64_t item, std::int64_t head, std::int64_t query) const {
     return (item * heads + head) * queries + query;
   }
   const T* theta_of(std::int64_t head) const { return theta == nullptr ? nullptr : theta + head * theta_step; }
+  const T* table_of(std::int64_t head) const { return table == nullptr ? nullptr : table + head * table_step; }
   RandomKey key_of(const Place& place, std::size_t i) const {
     std::uint64_t id;
     std::memcpy(&id, call.ids.data<std::int32_t>() + 2 * place.item, sizeof(id));
@@ -96,10 +113,13 @@ struct View {
 
   const AttendCall& call;
   const Stages& stages;
-  std::int64_t batch, heads, groups, queries, keys, width, value_width = 0;
-  const T *q, *k, *v = nullptr, *theta = nullptr, *bias = nullptr;
+  const PairTiles& tiles;
+  std::int64_t batch, heads, key_groups, value_groups = 1, queries, keys, width, key_width, value_width = 0;
+  bool shares_queries, shares_keys;  // all items have the same
+  const T *q, *k, *v = nullptr, *theta = nullptr, *table = nullptr, *centres = nullptr, *bias = nullptr;
+  const Scope* gate = nullptr;
   const std::int8_t* mask = nullptr;
-  std::int64_t theta_step = 0, bias_steps[4] = {}, mask_steps[4] = {};
+  std::int64_t theta_step = 0, table_step = 0, bias_steps[4] = {}, mask_steps[4] = {};
 };
 
 // The sequences of each item, and how the work is cut.
@@ -173,7 +193,10 @@ struct Packed {
   std::int64_t width = 0, panel_rows = 0, tiles = 0;
 
   Packed(const Plan& plan, std::int64_t lists, std::int64_t row_width, bool packs, Arena& arena)
-      : width(row_width), panel_rows(plan.panel_rows), tiles(plan.tiles) {
+      : Packed(plan.panel_rows, plan.tiles, lists, row_width, packs, arena) {}
+  Packed(std::int64_t most_rows, std::int64_t most_tiles, std::int64_t lists, std::int64_t row_width, bool packs,
+         Arena& arena)
+      : width(row_width), panel_rows(most_rows), tiles(most_tiles) {
     if (packs && std::is_same_v<T, float>) panels = allocate<float>(arena, lists * panel_rows * width);
     finite = allocate<bool>(arena, lists * tiles);
   }
@@ -198,34 +221,39 @@ struct Packed {
   }
 };
 
-// The keys as the score wants them.
+// The keys as the score wants them. Those that all items share are one sequence, of which an item sees its part.
 template <class T>
 struct PreparedKeys {
   PreparedKeys(const View<T>& view, const Plan& plan, Arena& arena)
-      : packed(plan, view.batch * view.groups, view.width, view.stages.score->is_product(), arena) {
-    if (view.stages.score->prepares_keys()) {
-      prepared = allocate<T>(arena, view.batch * view.groups * view.keys * view.width);
+      : packed(view.shares_keys ? (view.keys + 15) / 16 * 16 : plan.panel_rows,
+               view.shares_keys ? (view.keys + kKeyTile - 1) / kKeyTile : plan.tiles,
+               view.key_batch() * view.key_groups, view.key_width, view.tiles.is_product(), arena) {
+    if (view.tiles.prepares_keys()) {
+      prepared = allocate<T>(arena, view.key_batch() * view.key_groups * view.keys * view.key_width);
     }
   }
-  void prepare(const View<T>& view, const Plan& plan, std::int64_t item, std::int64_t group) const {
-    for (std::int64_t s = plan.first_segment[item]; s < plan.first_segment[item + 1]; ++s) {
-      const Segment& segment = plan.segments[s];
+  void prepare(const View<T>& view, const Plan& plan, std::int64_t list) const {
+    const std::int64_t item = list / view.key_groups;
+    const Segment whole{{0, view.queries}, {0, view.keys}, 0, 0};
+    const Segment* begin = view.shares_keys ? &whole : plan.segments + plan.first_segment[item];
+    const Segment* end = view.shares_keys ? &whole + 1 : plan.segments + plan.first_segment[item + 1];
+    for (const Segment* segment = begin; segment != end; ++segment) {
       if (prepared != nullptr) {
-        const RowsOf<const T> to = rows_of(view, item, group, segment.keys);
-        view.stages.score->prepare_keys(view.key_rows(item, group, segment.keys),
-                                        RowsOf<T>{const_cast<T*>(to.data), to.count, to.width, to.stride});
+        const RowsOf<const T> to = rows_of(view, list, segment->keys);
+        view.tiles.prepare_keys(view.call.sizes, view.key_rows(list, segment->keys),
+                                RowsOf<T>{const_cast<T*>(to.data), to.count, to.width, to.stride});
       }
-      packed.pack(segment, item * view.groups + group, rows_of(view, item, group, segment.keys));
+      packed.pack(*segment, list, rows_of(view, list, segment->keys));
     }
   }
-  RowsOf<const T> rows_of(const View<T>& view, std::int64_t item, std::int64_t group, Range range) const {
-    RowsOf<const T> rows = view.key_rows(item, group, range);
+  RowsOf<const T> rows_of(const View<T>& view, std::int64_t list, Range range) const {
+    RowsOf<const T> rows = view.key_rows(list, range);
     if (prepared != nullptr) rows.data = prepared + (rows.data - view.k);
     return rows;
   }
   KeysOf<T> tile(const View<T>& view, const Segment& segment, const Place& place, std::int64_t t) const {
-    const std::int64_t group = view.group_of(place.head);
-    return packed.tile(segment, place.item * view.groups + group, t, rows_of(view, place.item, group, place.keys));
+    const std::int64_t list = view.key_list(place.item, place.head);
+    return packed.tile(segment, list, t, rows_of(view, list, place.keys));
   }
 
   T* prepared = nullptr;
@@ -233,11 +261,11 @@ struct PreparedKeys {
 };
 
 template <class T>
-void prepare_values(const View<T>& view, const Plan& plan, const Packed<T>& values, std::int64_t item,
-                    std::int64_t group) {
+void prepare_values(const View<T>& view, const Plan& plan, const Packed<T>& values, std::int64_t list) {
+  const std::int64_t item = list / view.value_groups;
   for (std::int64_t s = plan.first_segment[item]; s < plan.first_segment[item + 1]; ++s) {
     const Segment& segment = plan.segments[s];
-    values.pack(segment, item * view.groups + group, view.value_rows(item, group, segment.keys));
+    values.pack(segment, list, view.value_rows(list, segment.keys));
   }
 }
 
@@ -273,7 +301,10 @@ template <class T>
 struct BlockWork {
   BlockWork(const View<T>& v, const PreparedKeys<T>& k, const Plan::Block& block, std::int64_t head)
       : view(v), keys(k), segment(*block.segment) {
-    place = {block.item, head, v.heads, block.queries, segment.keys, v.call.offset};
+    place = {block.item,    head,         &v.call.sizes,
+             block.queries, segment.keys, segment.keys,
+             v.call.offset, nullptr,      std::is_same_v<T, double>};
+    if (v.centres != nullptr) place.centres = v.centres + v.row(block.item, head, block.queries.begin);
     visible = segment.keys;
     for (const auto& scope : v.stages.scopes) {
       const Range range = scope->visible(place);
@@ -300,7 +331,7 @@ struct BlockWork {
   }
 
   void score(const Place& tile, std::int64_t t, Cover cover, RowsOf<const T> q, RowsOf<T> s) const {
-    view.stages.score->forward(q, keys.tile(view, segment, tile, t), view.theta_of(tile.head), s);
+    view.tiles.forward(tile, q, keys.tile(view, segment, tile, t), view.theta_of(tile.head), s);
     if (view.bias != nullptr) {
       for (std::size_t i = 0; i < s.count; ++i) {
         const T* from = view.bias + bias_at(tile, i);
@@ -325,6 +356,14 @@ struct BlockWork {
       dropout(p.row(i), p.row(i), p.width, view.call.dropout, view.key_of(tile, i),
               static_cast<std::uint64_t>(tile.keys.begin));
     }
+  }
+
+  void gate(const Place& tile, RowsOf<T> p) const {
+    if (view.gate != nullptr) view.gate->gate(tile, p);
+  }
+  KeysOf<T> values_of(const Packed<T>& values, const Place& tile, std::int64_t t) const {
+    const std::int64_t list = view.value_list(tile.item, tile.head);
+    return values.tile(segment, list, t, view.value_rows(list, tile.keys));
   }
 
   // The tile's part of a buffer of whole rows, or all of a buffer for one tile.
@@ -364,46 +403,79 @@ void clear(RowsOf<T> x) {
   for (std::size_t i = 0; i < x.count; ++i) std::fill_n(x.row(i), x.width, T(0));
 }
 
+// Whether a block needs its rows whole: then all tiles of them are held at once.
+template <class T>
+bool needs_whole_rows(const View<T>& view) {
+  return !view.stages.align->streams() || view.stages.read->is_pointer();
+}
+
 // The memory of a thread.
 template <class T>
 struct Buffers {
   Buffers(const View<T>& view, const Plan& plan)
-      : stride(view.stages.align->streams() ? kKeyTile : std::max<std::int64_t>(1, (plan.longest + 15) / 16 * 16)),
+      : stride(needs_whole_rows(view) ? std::max<std::int64_t>(1, (plan.longest + 15) / 16 * 16) : kKeyTile),
         query_size((kQueryTile * view.width + 15) / 16 * 16),
-        total(2 * query_size + 2 * kQueryTile * stride + 64) {}
+        extra_size(view.gate != nullptr || view.stages.read->is_pointer() ? kQueryTile * stride : 0),
+        total(2 * query_size + 2 * kQueryTile * stride + extra_size + 64) {}
   void use(T* memory) {
     q = memory;
     dq = q + query_size;
     s = dq + query_size;
     dp = s + kQueryTile * stride;
-    factor = dp + kQueryTile * stride;
+    extra = dp + kQueryTile * stride;
+    factor = extra + extra_size;
   }
   RowsOf<T> queries(T* at, std::size_t count, std::int64_t width) const {
     return {at, count, size(width), size(width)};
   }
 
-  std::int64_t stride, query_size, total;
-  T *q = nullptr, *dq = nullptr, *s = nullptr, *dp = nullptr, *factor = nullptr;
+  std::int64_t stride, query_size, extra_size, total;
+  T *q = nullptr, *dq = nullptr, *s = nullptr, *dp = nullptr, *extra = nullptr, *factor = nullptr;
 };
+
+template <class T>
+void copy_rows(RowsOf<const T> from, RowsOf<T> to) {
+  for (std::size_t i = 0; i < from.count; ++i) std::copy_n(from.row(i), from.width, to.row(i));
+}
+
+// Peak and τ of whole rows; of an align that streams, tile by tile as it does without whole rows.
+template <class T>
+void solve(const BlockWork<T>& work, const Buffers<T>& at, RowsOf<T> whole, T* peak, T* tau) {
+  const Align& align = *work.view.stages.align;
+  if (!align.streams()) return align.solve(whole, peak, tau);
+  std::fill_n(peak, work.rows(), kHidden<T>);
+  std::fill_n(tau, work.rows(), T(0));
+  work.for_each_tile(false, [&](const Place& tile, std::int64_t, Cover) {
+    const RowsOf<T> copy = work.part(at.extra, at.stride, tile, true);
+    copy_rows(RowsOf<const T>(work.part(at.s, at.stride, tile, true)), copy);
+    align.absorb(copy, peak, tau, at.factor);
+  });
+  align.settle(work.rows(), peak, tau, at.factor);
+}
 
 template <class T>
 void forward_block(const BlockWork<T>& work, const Packed<T>& values, Buffers<T> at, T* context, T* peaks, T* taus) {
   const View<T>& view = work.view;
   const Align& align = *view.stages.align;
   const std::int64_t first = view.row(work.place.item, work.place.head, work.place.queries.begin);
-  const RowsOf<T> out{context + first * view.value_width, work.rows(), size(view.value_width), size(view.value_width)};
+  const bool pointer = view.stages.read->is_pointer();
+  const std::int64_t out_width = pointer ? view.keys : view.value_width;
+  const RowsOf<T> out{context + first * out_width, work.rows(), size(out_width), size(out_width)};
   T *peak = peaks + first, *tau = taus + first;
   const RowsOf<T> q = at.queries(at.q, work.rows(), view.width);
-  view.stages.score->prepare_queries(work.query_rows(), q);
+  view.tiles.prepare_queries(view.call.sizes, work.query_rows(), q);
   clear(out);
-  const std::int64_t group = view.group_of(work.place.head);
   const auto read = [&](const Place& tile, std::int64_t t, RowsOf<T> p) {
+    work.gate(tile, p);
     work.drop(tile, p);
-    const KeysOf<T> v =
-        values.tile(work.segment, tile.item * view.groups + group, t, view.value_rows(tile.item, group, tile.keys));
+    if (pointer) {
+      return copy_rows(RowsOf<const T>(p), RowsOf<T>{out.data + tile.keys.begin, out.count, p.width, out.stride});
+    }
+    const KeysOf<T> v = work.values_of(values, tile, t);
     selected_product(as_matrix(RowsOf<const T>(p)), v.rows, v.finite, out);
+    if (view.table != nullptr) view.stages.read->forward(tile, p, view.table_of(tile.head), out);
   };
-  if (align.streams()) {
+  if (!needs_whole_rows(view)) {
     std::fill_n(peak, work.rows(), kHidden<T>);
     std::fill_n(tau, work.rows(), T(0));
     work.for_each_tile(false, [&](const Place& tile, std::int64_t t, Cover cover) {
@@ -423,7 +495,7 @@ void forward_block(const BlockWork<T>& work, const Packed<T>& values, Buffers<T>
     work.score(tile, t, cover, q, s);
   });
   const RowsOf<T> whole{at.s, work.rows(), size(work.span()), size(at.stride)};
-  align.solve(whole, peak, tau);
+  solve(work, at, whole, peak, tau);
   align.weigh(whole, peak, tau);
   work.for_each_tile(
       false, [&](const Place& tile, std::int64_t t, Cover) { read(tile, t, work.part(at.s, at.stride, tile, true)); });
@@ -432,10 +504,23 @@ void forward_block(const BlockWork<T>& work, const Packed<T>& values, Buffers<T>
 // Where gradients go; all is added to.
 template <class T>
 struct Outlets {
-  T *dq, *dk, *dv;  // as q, k and v; dk as the score prepared the keys
-  T* theta;         // of this unit, as theta; null: none
-  T* bias;          // as bias; null: nobody wants it
+  T *dq, *dk, *dv;    // as q, k and v; dk as the score prepared the keys
+  T *theta, *table;   // of this item, [heads, …]; null: none
+  T *bias, *centres;  // as these; null: nobody wants it
 };
+
+// Σ_j p_ij·dp_ij of a pointer's rows: where a weight is 0, nobody looks at its gradient.
+template <class T>
+void sum_products(RowsOf<const T> dy, RowsOf<const T> p, Range keys, T* to) {
+  for (std::size_t i = 0; i < p.count; ++i) {
+    double sum = 0;
+    for (std::int64_t j = keys.begin; j < keys.end; ++j) {
+      const T weight = p.row(i)[j];
+      if (weight != 0) sum += static_cast<double>(weight) * static_cast<double>(dy.row(i)[j]);
+    }
+    to[i] = static_cast<T>(sum);
+  }
+}
 
 template <class T>
 void backward_block(const BlockWork<T>& work, const Packed<T>& values, Buffers<T> at, const T* context,
@@ -444,14 +529,14 @@ void backward_block(const BlockWork<T>& work, const Packed<T>& values, Buffers<T
   const Stages& stages = view.stages;
   const Align& align = *stages.align;
   const std::int64_t first = view.row(work.place.item, work.place.head, work.place.queries.begin);
-  const std::int64_t group = view.group_of(work.place.head);
-  const RowsOf<const T> dy{d_context + first * view.value_width, work.rows(), size(view.value_width),
-                           size(view.value_width)};
+  const bool pointer = stages.read->is_pointer(), whole = needs_whole_rows(view);
+  const std::int64_t out_width = pointer ? view.keys : view.value_width;
+  const RowsOf<const T> dy{d_context + first * out_width, work.rows(), size(out_width), size(out_width)};
+  const RowsOf<const T> context_rows{context + first * out_width, dy.count, dy.width, dy.stride};
   const RowsOf<T> q = at.queries(at.q, work.rows(), view.width), dq = at.queries(at.dq, work.rows(), view.width);
-  stages.score->prepare_queries(work.query_rows(), q);
+  view.tiles.prepare_queries(view.call.sizes, work.query_rows(), q);
   clear(dq);
   const bool q_finite = all_finite(RowsOf<const T>(q)), dy_finite = all_finite(dy);
-  const bool whole = !align.streams();
   const auto score = [&](const Place& tile, std::int64_t t, Cover cover) {
     const RowsOf<T> s = work.part(at.s, at.stride, tile, whole), dp = work.part(at.dp, at.stride, tile, whole);
     if (cover == Cover::kNone) {
@@ -460,27 +545,46 @@ void backward_block(const BlockWork<T>& work, const Packed<T>& values, Buffers<T
       return;
     }
     work.score(tile, t, cover, q, s);
-    const KeysOf<T> v =
-        values.tile(work.segment, tile.item * view.groups + group, t, view.value_rows(tile.item, group, tile.keys));
-    if constexpr (std::is_same_v<T, float>) {
-      gemm(as_matrix(dy), v.packed, as_matrix(dp));
+    if (pointer) {
+      copy_rows(RowsOf<const T>{dy.data + tile.keys.begin, dy.count, dp.width, dy.stride}, dp);
     } else {
-      gemm(as_matrix(dy), as_matrix(v.rows).transposed(), as_matrix(dp));
+      const KeysOf<T> v = work.values_of(values, tile, t);
+      if constexpr (std::is_same_v<T, float>) {
+        gemm(as_matrix(dy), v.packed, as_matrix(dp));
+      } else {
+        gemm(as_matrix(dy), as_matrix(v.rows).transposed(), as_matrix(dp));
+      }
+      if (view.table != nullptr) stages.read->weight_gradient(tile, dy, view.table_of(tile.head), dp);
     }
     work.drop(tile, dp);
+    if (view.gate == nullptr) return;
+    work.gate(tile, dp);
+    copy_rows(RowsOf<const T>(dp), work.part(at.extra, at.stride, tile, whole));
   };
   const auto spread = [&](const Place& tile, std::int64_t t) {
     const RowsOf<T> p = work.part(at.s, at.stride, tile, whole), ds = work.part(at.dp, at.stride, tile, whole);
+    if (to.centres != nullptr) {
+      view.gate->centre_gradient(tile, RowsOf<const T>(p), RowsOf<const T>(work.part(at.extra, at.stride, tile, whole)),
+                                 to.centres + first);
+    }
+    work.gate(tile, p);
     work.drop(tile, p);
-    const std::int64_t key = (tile.item * view.groups + group) * view.keys + tile.keys.begin;
     const std::size_t count = size(tile.keys.count());
-    selected_product(as_matrix(RowsOf<const T>(p)).transposed(), dy, dy_finite,
-                     RowsOf<T>{to.dv + key * view.value_width, count, size(view.value_width), size(view.value_width)});
-    stages.score->backward(q, q_finite, work.keys.tile(view, work.segment, tile, t), view.theta_of(tile.head),
-                           RowsOf<const T>(ds),
-                           {dq,
-                            {to.dk + key * view.width, count, size(view.width), size(view.width)},
-                            to.theta == nullptr ? nullptr : to.theta + tile.head * view.theta_step});
+    if (!pointer) {
+      const std::int64_t value = view.value_list(tile.item, tile.head) * view.keys + tile.keys.begin;
+      selected_product(
+          as_matrix(RowsOf<const T>(p)).transposed(), dy, dy_finite,
+          RowsOf<T>{to.dv + value * view.value_width, count, size(view.value_width), size(view.value_width)});
+      if (to.table != nullptr) {
+        stages.read->table_gradient(tile, RowsOf<const T>(p), dy, to.table + tile.head * view.call.table[1]);
+      }
+    }
+    const std::int64_t key = view.key_list(tile.item, tile.head) * view.keys + tile.keys.begin;
+    view.tiles.backward(tile, q, q_finite, work.keys.tile(view, work.segment, tile, t), view.theta_of(tile.head),
+                        RowsOf<const T>(ds),
+                        {dq,
+                         {to.dk + key * view.key_width, count, size(view.key_width), size(view.key_width)},
+                         to.theta == nullptr ? nullptr : to.theta + tile.head * view.call.theta[1]});
     if (to.bias == nullptr) return;
     for (std::size_t i = 0; i < ds.count; ++i) {
       T* bias = to.bias + work.bias_at(tile, i);
@@ -491,11 +595,13 @@ void backward_block(const BlockWork<T>& work, const Packed<T>& values, Buffers<T
   const T *peak = peaks + first, *tau = taus + first;
   if (whole) {
     work.for_each_tile(true, score);
-    align.pullback({at.s, work.rows(), size(work.span()), size(at.stride)}, peak, tau, nullptr,
-                   {at.dp, work.rows(), size(work.span()), size(at.stride)});
+    const RowsOf<T> s{at.s, work.rows(), size(work.span()), size(at.stride)};
+    const RowsOf<T> dp{at.dp, work.rows(), size(work.span()), size(at.stride)};
+    if (align.streams()) sum_products(dy, context_rows, {work.begin, work.visible.end}, at.factor);
+    align.pullback(s, peak, tau, at.factor, dp);
     work.for_each_tile(false, [&](const Place& tile, std::int64_t t, Cover) { spread(tile, t); });
   } else {
-    dot_rows(dy, RowsOf<const T>{context + first * view.value_width, dy.count, dy.width, dy.stride}, at.factor);
+    dot_rows(dy, context_rows, at.factor);
     work.for_each_tile(false, [&](const Place& tile, std::int64_t t, Cover cover) {
       score(tile, t, cover);
       align.pullback(work.part(at.s, at.stride, tile, false), peak, tau, at.factor,
@@ -503,8 +609,9 @@ void backward_block(const BlockWork<T>& work, const Packed<T>& values, Buffers<T
       spread(tile, t);
     });
   }
-  stages.score->finish_queries(work.query_rows(), RowsOf<const T>(dq),
-                               RowsOf<T>{to.dq + first * view.width, work.rows(), size(view.width), size(view.width)});
+  const std::int64_t query = view.query_row(work.place.item, work.place.head, work.place.queries.begin);
+  view.tiles.finish_queries(view.call.sizes, work.query_rows(), RowsOf<const T>(dq),
+                            RowsOf<T>{to.dq + query * view.width, work.rows(), size(view.width), size(view.width)});
 }
 
 // What forward has made and backward uses again.
@@ -514,36 +621,111 @@ struct Made {
   PreparedKeys<T> keys;
 };
 
-void check_call(const Mechanism& mechanism, Var q, Var k, Var v, const AttendOptions& options) {
-  const auto four = [](Var x) { return x.shape().rank() == 4; };
-  check(four(q) && four(k) && four(v), "attend: queries ", q.shape(), ", keys ", k.shape(), ", values ", v.shape(),
-        ": expected four dimensions each: [batch, heads, length, width]");
-  check(q[0] == k[0] && k[0] == v[0], "attend: the batch sizes differ: queries ", q.shape(), ", keys ", k.shape(),
-        ", values ", v.shape());
-  check(k[1] == v[1] && (k[1] == 0 ? q[1] == 0 : q[1] % k[1] == 0), "attend: heads do not fit: queries ", q.shape(),
-        ", keys ", k.shape(), ", values ", v.shape(),
+// What a call is about, from whatever was given.
+Inputs inputs_of(const Mechanism& mechanism, Var q, Var k, Var v, const AttendOptions& options) {
+  const Needs needs = mechanism.needs();
+  const bool pointer = mechanism.stages().read->is_pointer();
+  const std::string& line = mechanism.text();
+  const auto rank = [](Var x, int wanted) { return !x.defined() || x.shape().rank() == wanted; };
+  const auto shape = [](Var x) { return x.defined() ? to_text(x.shape()) : std::string("none"); };
+  check(rank(q, 4) && rank(k, 4) && rank(v, 4), "attend: queries ", shape(q), ", keys ", shape(k), ", values ",
+        shape(v), ": expected four dimensions each: [batch, heads, length, width]");
+  check(rank(options.query_tokens, 3) && rank(options.key_tokens, 3), "attend: query tokens ",
+        shape(options.query_tokens), ", key tokens ", shape(options.key_tokens),
+        ": expected three dimensions each: [batch, length, width]");
+  check(v.defined() || pointer, "attend: no values for \"", line, '"');
+  check(q.defined() || options.query_tokens.defined(), "attend: neither queries nor their tokens for \"", line, '"');
+  check(v.defined() || k.defined() || options.key_tokens.defined(), "attend: neither keys nor values for \"", line,
+        '"');
+  Inputs in;
+  const Var some = q.defined() ? q : options.query_tokens;
+  in.tape = &some.tape();
+  in.type = some.dtype();
+  in.batch = some[0];
+  in.queries = q.defined() ? q[2] : options.query_tokens[1];
+  in.keys = v.defined() ? v[2] : k.defined() ? k[2] : options.key_tokens[1];
+  in.offset = options.first_query.value_or(0);
+  in.sizes.heads = q.defined() ? q[1] : options.heads;
+  in.sizes.groups = v.defined() ? v[1] : k.defined() ? k[1] : in.sizes.heads;
+  in.sizes.values = v.defined() ? v[3] : 0;
+  in.sizes.hidden = options.hidden;
+  check((!k.defined() || k[0] == in.batch) && (!v.defined() || v[0] == in.batch) &&
+            (!options.query_tokens.defined() || options.query_tokens[0] == in.batch) &&
+            (!options.key_tokens.defined() || options.key_tokens[0] == in.batch),
+        "attend: the batch sizes differ: queries ", shape(some), ", keys ", shape(k.defined() ? k : options.key_tokens),
+        ", values ", shape(v));
+  const auto fit = [&](Var x) {
+    return !x.defined() || (x[1] == 0 ? in.sizes.heads == 0 : in.sizes.heads % x[1] == 0);
+  };
+  check(fit(k) && fit(v) && (!needs.rows || !k.defined() || !v.defined() || k[1] == v[1]),
+        "attend: heads do not fit: queries ", shape(q), ", keys ", shape(k), ", values ", shape(v),
         ": expected a multiple of those of the keys, and as many of the values");
-  check(q[3] == k[3], "attend: queries and keys differ in width: queries ", q.shape(), ", keys ", k.shape());
-  check(k[2] == v[2], "attend: keys and values differ in length: keys ", k.shape(), ", values ", v.shape(),
-        " (dimension 2: ", k[2], " and ", v[2], ")");
-  const Shape all = {q[0], q[1], q[2], k[2]};
-  if (!options.lengths.empty() || q[0] == 0) {
-    check(static_cast<std::int64_t>(options.lengths.size()) == q[0], "attend: ", options.lengths.size(),
-          " lengths for a batch of ", q[0]);
+  check(!k.defined() || !v.defined() || k[2] == v[2], "attend: keys and values differ in length: keys ", shape(k),
+        ", values ", shape(v), " (dimension 2: ", k.defined() ? k[2] : 0, " and ", v.defined() ? v[2] : 0, ")");
+  check(!options.query_tokens.defined() || options.query_tokens[1] == in.queries, "attend: ", in.queries,
+        " queries, query tokens ", shape(options.query_tokens));
+  check(!options.key_tokens.defined() || options.key_tokens[1] == in.keys, "attend: ", in.keys, " keys, key tokens ",
+        shape(options.key_tokens));
+  in.q = q;
+  in.k = k;
+  in.query_tokens = options.query_tokens;
+  in.key_tokens = options.key_tokens;
+  const auto tokens = [&](Var rows) {
+    return rows.defined() && rows[1] == 1 && in.sizes.heads == 1 ? reshape(rows, {rows[0], rows[2], rows[3]}) : Var();
+  };
+  if (needs.query_tokens && !in.query_tokens.defined()) in.query_tokens = tokens(q);
+  if (needs.key_tokens && !in.key_tokens.defined()) in.key_tokens = tokens(k);
+  check(!needs.rows || (q.defined() && k.defined()), "attend: \"", line, "\" compares queries with keys, got queries ",
+        shape(q), " and keys ", shape(k));
+  check(!needs.query_tokens || in.query_tokens.defined(), "attend: \"", line, "\" with ", in.sizes.heads,
+        " heads needs query_tokens");
+  check(!needs.key_tokens || in.key_tokens.defined(), "attend: \"", line, "\" with ", in.sizes.heads,
+        " heads needs key_tokens");
+  if (needs.rows) in.sizes.width = q[3];
+  const auto token_width = [&](Var given, Var rows) {
+    if (given.defined()) return given[2];
+    return rows.defined() && in.sizes.heads == 1 ? rows[3] : 0;
+  };
+  in.sizes.query_token = token_width(in.query_tokens, q);
+  in.sizes.key_token = token_width(in.key_tokens, k);
+  in.sizes = completed(in.sizes);
+  return in;
+}
+
+// Where each position stands in its own document; those of none at 0.
+Tensor places_of(Tape& tape, const Tensor& documents) {
+  const Tensor dense = documents.is_dense() ? documents : documents.clone();
+  const Tensor places = tape.make({documents[0], 1, documents[1]}, DType::kI32);
+  for (std::int64_t item = 0; item < documents[0]; ++item) {
+    const std::int32_t* ids = dense.data<std::int32_t>() + item * documents[1];
+    std::int32_t* to = places.data<std::int32_t>() + item * documents[1];
+    for (std::int64_t i = 0; i < documents[1]; ++i) {
+      to[i] = i > 0 && ids[i] >= 0 && ids[i] == ids[i - 1] ? to[i - 1] + 1 : 0;
+    }
+  }
+  return places;
+}
+
+void check_call(const Mechanism& mechanism, const Inputs& in, const AttendOptions& options) {
+  const Shape all = {in.batch, in.sizes.heads, in.queries, in.keys};
+  if (!options.lengths.empty()) {
+    check(static_cast<std::int64_t>(options.lengths.size()) == in.batch, "attend: ", options.lengths.size(),
+          " lengths for a batch of ", in.batch);
   }
   for (std::size_t item = 0; item < options.lengths.size(); ++item) {
-    check(options.lengths[item] >= 0 && options.lengths[item] <= k[2], "attend: item ", item, " has length ",
-          options.lengths[item], ", expected 0 to ", k[2]);
+    check(options.lengths[item] >= 0 && options.lengths[item] <= in.keys, "attend: item ", item, " has length ",
+          options.lengths[item], ", expected 0 to ", in.keys);
   }
   if (options.documents.defined()) {
-    check(options.documents.dtype() == DType::kI32 && options.documents.shape() == Shape{q[0], k[2]},
-          "attend: documents are ", options.documents, ", expected i32 ", Shape{q[0], k[2]});
-    check(q[2] == k[2], "attend: documents with ", q[2], " queries and ", k[2], " keys, expected as many");
+    check(options.documents.dtype() == DType::kI32 && options.documents.shape() == Shape{in.batch, in.keys},
+          "attend: documents are ", options.documents, ", expected i32 ", Shape{in.batch, in.keys});
+    check(in.queries == in.keys, "attend: documents with ", in.queries, " queries and ", in.keys,
+          " keys, expected as many");
     const Tensor dense = options.documents.is_dense() ? options.documents : options.documents.clone();
-    for (std::int64_t item = 0; item < q[0]; ++item) {
-      const std::int32_t* ids = dense.data<std::int32_t>() + item * k[2];
+    for (std::int64_t item = 0; item < in.batch; ++item) {
+      const std::int32_t* ids = dense.data<std::int32_t>() + item * in.keys;
       std::int32_t last = -1;
-      for (std::int64_t i = 0; i < k[2]; ++i) {
+      for (std::int64_t i = 0; i < in.keys; ++i) {
         check(ids[i] < 0 || ids[i] >= last, "attend: item ", item, " has document ", ids[i], " behind ", last,
               ": expected numbers that go upwards");
         if (i > 0 && ids[i] >= 0 && ids[i] == last) {
@@ -563,80 +745,121 @@ void check_call(const Mechanism& mechanism, Var q, Var k, Var v, const AttendOpt
           "attend: the bias is ", options.bias.shape(), ", expected to be spread to ", all);
   }
   const Stages& stages = mechanism.stages();
-  if (stages.score->takes_theta()) {
-    check(
-        options.theta.defined() && (options.theta.shape() == Shape{q[3]} || options.theta.shape() == Shape{q[1], q[3]}),
-        "attend: theta is ", options.theta.defined() ? to_text(options.theta.shape()) : "missing", ", expected ",
-        Shape{q[3]}, " or ", Shape{q[1], q[3]});
-  } else {
-    check(!options.theta.defined(), "attend: theta is given, but the score learns nothing");
+  const std::vector<Learned>& learned = stages.learned(in.sizes).all;
+  check(options.learned.size() == learned.size(), "attend: ", options.learned.size(), " learned tensors for \"",
+        mechanism.text(), "\", which learns ", learned.size());
+  for (std::size_t i = 0; i < learned.size(); ++i) {
+    check(options.learned[i].defined() && options.learned[i].shape() == learned[i].shape, "attend: learned[", i, "], '",
+          learned[i].name, "', is ", options.learned[i].defined() ? to_text(options.learned[i].shape()) : "missing",
+          ", expected ", learned[i].shape);
   }
   check(options.dropout >= 0 && options.dropout < 1, "attend: dropout ", options.dropout, ", expected 0 to below 1");
-  check(options.ids.empty() || static_cast<std::int64_t>(options.ids.size()) == q[0], "attend: ", options.ids.size(),
-        " ids for a batch of ", q[0]);
-  const Given given{.queries = q[2],
-                    .keys = k[2],
+  check(options.ids.empty() || static_cast<std::int64_t>(options.ids.size()) == in.batch,
+        "attend: ", options.ids.size(), " ids for a batch of ", in.batch);
+  const Given given{.queries = in.queries,
+                    .keys = in.keys,
                     .offset = options.first_query.has_value(),
-                    .lengths = !options.lengths.empty() || q[0] == 0,
+                    .lengths = !options.lengths.empty() || in.batch == 0,
                     .documents = options.documents.defined(),
-                    .mask = options.mask.defined()};
+                    .mask = options.mask.defined(),
+                    .bias = options.bias.defined()};
   for (const auto& scope : stages.scopes) scope->check_call(given);
+}
+
+// The call as the tiles see it.
+struct Lowered {
+  Var q, k, theta, table, centres, bias;
+};
+
+Lowered lower(const Stages& stages, const Inputs& in, const AttendOptions& options) {
+  const Stages::AllLearned& learned = stages.learned(in.sizes);
+  const auto part = [&](const Stages::Part& place) {
+    return in.with(options.learned.subspan(place.begin, place.count));
+  };
+  const Inputs of_score = part(learned.score);
+  Lowered made{.q = stages.score->lower_queries(of_score),
+               .k = stages.score->lower_keys(of_score),
+               .theta = stages.score->lower_theta(of_score),
+               .table = stages.read->lower(part(learned.read)),
+               .centres = {},
+               .bias = stages.score->lower_bias(of_score)};
+  for (std::size_t i = 0; i < stages.scopes.size(); ++i) {
+    const Var centres = stages.scopes[i]->lower(part(learned.scopes[i]));
+    if (centres.defined()) made.centres = centres;
+  }
+  if (options.bias.defined()) made.bias = made.bias.defined() ? made.bias + options.bias : options.bias;
+  const Score::Widths widths = stages.score->widths(in.sizes);
+  check(made.q[3] == widths.q && made.k[3] == widths.k, "attend: queries and keys differ in width: queries ",
+        made.q.shape(), ", keys ", made.k.shape());
+  return made;
 }
 
 }  // namespace
 
 Attention attend(const Mechanism& mechanism, Var q, Var k, Var v, const AttendOptions& options) {
   const FloatMode mode;
-  check_same_type(Op::attend, {q, k, v, options.theta, options.bias});
-  check_call(mechanism, q, k, v, options);
-  Tape& tape = q.tape();
+  check_same_type(Op::attend, {q.defined() ? q : options.query_tokens, k, v, options.bias});
+  Inputs in = inputs_of(mechanism, q, k, v, options);
+  check_call(mechanism, in, options);
+  if (options.documents.defined()) in.places = places_of(*in.tape, options.documents);
+  const Stages& stages = mechanism.stages();
+  stages.score->check_call(in);
+  const Lowered made = lower(stages, in, options);
+  Tape& tape = *in.tape;
   Arena& arena = tape.arena();
-  const DType type = q.dtype();
+  const DType type = in.type;
+  const auto value_of = [](Var x) { return x.defined() ? x.value() : Tensor(); };
   AttendCall call;
   call.mechanism = mechanism;
-  call.q = q.value();
-  call.k = k.value();
-  if (options.theta.defined()) call.theta = options.theta.value();
-  if (options.bias.defined()) call.bias = options.bias.value();
+  call.sizes = in.sizes;
+  call.batch = in.batch;
+  call.queries = in.queries;
+  call.keys = in.keys;
+  call.q = made.q.value();
+  call.k = made.k.value();
+  call.theta = value_of(made.theta);
+  call.table = value_of(made.table);
+  call.centres = value_of(made.centres);
+  call.bias = value_of(made.bias);
   const auto copy = [&](const Tensor& from) {
     const Tensor to = tape.make(from.shape(), from.dtype());
     to.copy_from(from);
     return to;
   };
   if (!options.lengths.empty()) {
-    call.lengths = tape.make({q[0]}, DType::kI32);
+    call.lengths = tape.make({in.batch}, DType::kI32);
     std::copy(options.lengths.begin(), options.lengths.end(), call.lengths.data<std::int32_t>());
   }
   if (options.documents.defined()) call.documents = copy(options.documents);
   if (options.mask.defined()) call.mask = copy(options.mask);
-  call.ids = tape.make({q[0], 2}, DType::kI32);
-  for (std::int64_t item = 0; item < q[0]; ++item) {
+  call.ids = tape.make({in.batch, 2}, DType::kI32);
+  for (std::int64_t item = 0; item < in.batch; ++item) {
     const std::uint64_t id = options.ids.empty() ? static_cast<std::uint64_t>(item) : options.ids[size(item)];
     std::memcpy(call.ids.data<std::int32_t>() + 2 * item, &id, sizeof(id));
   }
-  call.peaks = tape.make({q[0], q[1], q[2]}, type);
-  call.taus = tape.make({q[0], q[1], q[2]}, type);
-  call.offset = options.first_query.value_or(0);
+  call.peaks = tape.make({in.batch, in.sizes.heads, in.queries}, type);
+  call.taus = tape.make({in.batch, in.sizes.heads, in.queries}, type);
+  call.offset = in.offset;
   call.dropout = options.dropout;
   call.key = options.key;
-  const Tensor context = tape.make({q[0], q[1], q[2], v[3]}, type);
-  const Var theta = options.theta, bias = options.bias;
+  const bool pointer = stages.read->is_pointer();
+  const Tensor values = pointer ? Tensor() : v.value();
+  const Tensor context = tape.make({in.batch, in.sizes.heads, in.queries, pointer ? in.keys : v[3]}, type);
 
   return by_type(type, [&]<class T>() -> Attention {
-    const View<T> view(call, v.value());
-    const Made<T> made = [&] {
+    const View<T> view(call, values);
+    const Made<T> ready = [&] {
       Plan plan = make_plan(view, arena);
       return Made<T>{plan, PreparedKeys<T>(view, plan, arena)};
     }();
-    const Plan& plan = made.plan;
-    const std::int64_t lists = view.batch * view.groups;
-    const Packed<T> values(plan, lists, view.value_width, false, arena);
-    parallel(size(lists), [&](std::size_t list) {
-      const std::int64_t item = static_cast<std::int64_t>(list) / view.groups;
-      const std::int64_t group = static_cast<std::int64_t>(list) % view.groups;
-      made.keys.prepare(view, plan, item, group);
-      prepare_values(view, plan, values, item, group);
-    });
+    const Plan& plan = ready.plan;
+    const std::int64_t key_lists = view.key_batch() * view.key_groups;
+    const std::int64_t value_lists = pointer ? 0 : view.batch * view.value_groups;
+    const Packed<T> packed_values(plan, value_lists, view.value_width, false, arena);
+    parallel(size(key_lists),
+             [&](std::size_t list) { ready.keys.prepare(view, plan, static_cast<std::int64_t>(list)); });
+    parallel(size(value_lists),
+             [&](std::size_t list) { prepare_values(view, plan, packed_values, static_cast<std::int64_t>(list)); });
     if (call.documents.defined()) {  // positions of no document are in no block
       for (const Tensor& x : {context, call.peaks, call.taus}) std::memset(x.raw(), 0, x.bytes());
     }
@@ -647,13 +870,13 @@ Attention attend(const Mechanism& mechanism, Var q, Var k, Var v, const AttendOp
       const std::int64_t head = static_cast<std::int64_t>(index) % view.heads;
       Buffers<T> mine = buffers;
       mine.use(memory.data<T>() + worker * buffers.total);
-      forward_block(BlockWork<T>(view, made.keys, block, head), values, mine, context.data<T>(), call.peaks.data<T>(),
-                    call.taus.data<T>());
+      forward_block(BlockWork<T>(view, ready.keys, block, head), packed_values, mine, context.data<T>(),
+                    call.peaks.data<T>(), call.taus.data<T>());
     });
 
-    const Var inputs[] = {q, k, v, theta, bias};
+    const Var inputs[] = {made.q, made.k, pointer ? Var() : v, made.theta, made.table, made.centres, made.bias};
     const Var result = tape.record(Op::attend, context, inputs, [=, &tape](const Tensor& dy) {
-      const View<T> again(call, v.value());
+      const View<T> again(call, values);
       Arena& room = tape.arena();
       const auto gradient_of = [&](Var x) -> Tensor {
         Target to = tape.target(x);
@@ -661,63 +884,75 @@ Attention attend(const Mechanism& mechanism, Var q, Var k, Var v, const AttendOp
         if (!to.add) std::memset(to.gradient.raw(), 0, to.gradient.bytes());
         return to.gradient;
       };
-      const Tensor dq = gradient_of(q), dk = gradient_of(k), dv = gradient_of(v);
-      Tensor d_bias, d_prepared = dk;
-      if (bias.defined() && bias.needs_gradient()) d_bias = gradient_of(bias);
-      if (again.stages.score->prepares_keys()) {
-        d_prepared = tape.make(k.shape(), type);
-        std::memset(d_prepared.raw(), 0, d_prepared.bytes());
-      }
+      const auto zeros = [&](const Shape& shape) {
+        const Tensor x = tape.make(shape, type);
+        std::memset(x.raw(), 0, x.bytes());
+        return x;
+      };
+      const auto wanted = [&](Var x) { return x.defined() && x.needs_gradient() ? gradient_of(x) : Tensor(); };
+      const auto data_of = [](const Tensor& x) { return x.defined() ? x.data<T>() : nullptr; };
+      const Tensor dq = gradient_of(made.q), dk = gradient_of(made.k);
+      const Tensor dv = pointer ? Tensor() : gradient_of(v);
+      const Tensor d_bias = wanted(made.bias), d_centres = wanted(made.centres);
+      const Tensor d_prepared = again.tiles.prepares_keys() ? zeros(made.k.shape()) : dk;
+      // What is learned by all items: one each, added up in their order.
+      const auto each_item = [&](Var x) { return x.defined() ? zeros({again.batch, again.heads, x[1]}) : Tensor(); };
+      const Tensor d_theta = each_item(made.theta), d_table = each_item(made.table);
       // What shares a gradient is one piece of work, done in the order of items, heads and queries.
-      const bool all_items = d_bias.defined() && again.bias_steps[0] == 0;
+      const bool all_items =
+          again.shares_keys || again.shares_queries || (d_bias.defined() && again.bias_steps[0] == 0);
       const bool all_heads = d_bias.defined() && again.bias_steps[1] == 0;
-      const std::int64_t item_units = all_items ? 1 : again.batch, group_units = all_heads ? 1 : again.groups;
-      const std::int64_t units = item_units * group_units;
-      Tensor d_thetas;
-      if (theta.defined()) {
-        Shape shape = {again.batch * again.groups};  // whoever computes them, in the order of items and heads
-        for (int i = 0; i < theta.shape().rank(); ++i) shape = shape.plus(theta[i]);
-        d_thetas = tape.make(shape, type);
-        std::memset(d_thetas.raw(), 0, d_thetas.bytes());
-      }
-      const Packed<T> packed_values(made.plan, again.batch * again.groups, again.value_width, true, room);
-      const Buffers<T> spaces(again, made.plan);
+      const std::int64_t item_units = all_items ? 1 : again.batch;
+      const std::int64_t head_units = all_heads ? 1
+                                      : pointer ? again.key_groups
+                                                : std::min(again.key_groups, again.value_groups);
+      const std::int64_t sharing = head_units == 0 ? 0 : again.heads / head_units;  // heads of a unit
+      const Packed<T> all_values(ready.plan, pointer ? 0 : again.batch * again.value_groups, again.value_width, true,
+                                 room);
+      const Buffers<T> spaces(again, ready.plan);
       const Tensor scratch = tape.make({threads(), spaces.total}, type);
-      parallel(size(units), [&](std::size_t unit, int worker) {
-        const std::int64_t item_unit = static_cast<std::int64_t>(unit) / group_units;
-        const std::int64_t group_unit = static_cast<std::int64_t>(unit) % group_units;
+      parallel(size(item_units * head_units), [&](std::size_t unit, int worker) {
+        const std::int64_t item_unit = static_cast<std::int64_t>(unit) / head_units;
+        const std::int64_t head_unit = static_cast<std::int64_t>(unit) % head_units;
         Buffers<T> mine = spaces;
         mine.use(scratch.data<T>() + worker * spaces.total);
         const Range items = all_items ? Range{0, again.batch} : Range{item_unit, item_unit + 1};
-        const Range groups = all_heads ? Range{0, again.groups} : Range{group_unit, group_unit + 1};
-        const std::int64_t sharing = again.heads / again.groups;  // heads of a group
+        const Range heads{head_unit * sharing, (head_unit + 1) * sharing};
         for (std::int64_t item = items.begin; item < items.end; ++item) {
-          for (std::int64_t group = groups.begin; group < groups.end; ++group) {
-            prepare_values(again, made.plan, packed_values, item, group);
-            T* const d_theta =
-                theta.defined() ? d_thetas.data<T>() + (item * again.groups + group) * theta.value().size() : nullptr;
-            const Outlets<T> to{dq.data<T>(), d_prepared.data<T>(), dv.data<T>(), d_theta,
-                                d_bias.defined() ? d_bias.data<T>() : nullptr};
-            for (std::int64_t b = 0; b < made.plan.block_count; ++b) {
-              const Plan::Block& block = made.plan.blocks[b];
-              if (block.item != item) continue;
-              for (std::int64_t head = group * sharing; head < (group + 1) * sharing; ++head) {
-                backward_block(BlockWork<T>(again, made.keys, block, head), packed_values, mine, context.data<T>(),
-                               dy.data<T>(), call.peaks.data<T>(), call.taus.data<T>(), to);
-              }
+          const auto of_item = [&](const Tensor& x) {
+            return x.defined() ? x.data<T>() + item * again.heads * x[2] : nullptr;
+          };
+          const Outlets<T> to{dq.data<T>(),     d_prepared.data<T>(), data_of(dv),       of_item(d_theta),
+                              of_item(d_table), data_of(d_bias),      data_of(d_centres)};
+          if (!pointer) {
+            for (std::int64_t list = again.value_list(item, heads.begin); list <= again.value_list(item, heads.end - 1);
+                 ++list) {
+              prepare_values(again, ready.plan, all_values, list);
             }
-            if (again.stages.score->prepares_keys()) {
-              const RowsOf<const T> rows = again.key_rows(item, group, {0, again.keys});
-              const std::int64_t at = rows.data - again.k;
-              again.stages.score->finish_keys(
-                  rows, RowsOf<const T>{d_prepared.data<T>() + at, rows.count, rows.width, rows.stride},
-                  RowsOf<T>{dk.data<T>() + at, rows.count, rows.width, rows.stride});
+          }
+          for (std::int64_t b = 0; b < ready.plan.block_count; ++b) {
+            const Plan::Block& block = ready.plan.blocks[b];
+            if (block.item != item) continue;
+            for (std::int64_t head = heads.begin; head < heads.end; ++head) {
+              backward_block(BlockWork<T>(again, ready.keys, block, head), all_values, mine, context.data<T>(),
+                             dy.data<T>(), call.peaks.data<T>(), call.taus.data<T>(), to);
             }
+          }
+          const bool last = !again.shares_keys || item + 1 == items.end;  // of those who use these keys
+          if (!again.tiles.prepares_keys() || !last) continue;
+          for (std::int64_t list = again.key_list(item, heads.begin); list <= again.key_list(item, heads.end - 1);
+               ++list) {
+            const RowsOf<const T> rows = again.key_rows(list, {0, again.keys});
+            const std::int64_t at = rows.data - again.k;
+            again.tiles.finish_keys(call.sizes, rows,
+                                    RowsOf<const T>{d_prepared.data<T>() + at, rows.count, rows.width, rows.stride},
+                                    RowsOf<T>{dk.data<T>() + at, rows.count, rows.width, rows.stride});
           }
         }
       });
-      if (theta.defined()) {
-        if (const Target to = tape.target(theta)) sum_to<T>(d_thetas, to);
+      for (const auto& [parts, whole] : {std::pair(d_theta, made.theta), std::pair(d_table, made.table)}) {
+        if (!whole.defined()) continue;
+        if (const Target to = tape.target(whole)) sum_to<T>(parts, to);
       }
     });
     return {result, AttendTrace(call)};
@@ -726,19 +961,20 @@ Attention attend(const Mechanism& mechanism, Var q, Var k, Var v, const AttendOp
 
 Tensor AttendTrace::weights(const AskedWeights& asked) const {
   check(call_.mechanism.has_value(), "weights of a trace that holds nothing");
-  check(asked.item >= 0 && asked.item < call_.q[0], "weights: item ", asked.item, ", expected 0 to ", call_.q[0] - 1);
-  check(asked.head >= 0 && asked.head < call_.q[1], "weights: head ", asked.head, ", expected 0 to ", call_.q[1] - 1);
-  const Range wanted = asked.queries.value_or(Range{0, call_.q[2]});
-  check(wanted.begin >= 0 && wanted.begin <= wanted.end && wanted.end <= call_.q[2], "weights: queries ", wanted.begin,
-        " to ", wanted.end, ", expected within 0 to ", call_.q[2]);
+  check(asked.item >= 0 && asked.item < call_.batch, "weights: item ", asked.item, ", expected 0 to ", call_.batch - 1);
+  check(asked.head >= 0 && asked.head < call_.sizes.heads, "weights: head ", asked.head, ", expected 0 to ",
+        call_.sizes.heads - 1);
+  const Range wanted = asked.queries.value_or(Range{0, call_.queries});
+  check(wanted.begin >= 0 && wanted.begin <= wanted.end && wanted.end <= call_.queries, "weights: queries ",
+        wanted.begin, " to ", wanted.end, ", expected within 0 to ", call_.queries);
   const FloatMode mode;
-  const Tensor result = Tensor::zeros({wanted.count(), call_.k[2]}, call_.q.dtype());
+  const Tensor result = Tensor::zeros({wanted.count(), call_.keys}, call_.q.dtype());
   by_type(result.dtype(), [&]<class T>() {
     const View<T> view(call_, {});
     Arena arena;
     const Plan plan = make_plan(view, arena);
     const PreparedKeys<T> keys(view, plan, arena);
-    keys.prepare(view, plan, asked.item, view.group_of(asked.head));
+    keys.prepare(view, plan, view.key_list(asked.item, asked.head));
     Buffers<T> buffers(view, plan);
     buffers.use(allocate<T>(arena, buffers.total));
     for (std::int64_t b = 0; b < plan.block_count; ++b) {
@@ -747,12 +983,13 @@ Tensor AttendTrace::weights(const AskedWeights& asked) const {
       if (block.item != asked.item || block.queries.count() == 0) continue;
       const BlockWork<T> work(view, keys, block, asked.head);
       const RowsOf<T> q = buffers.queries(buffers.q, work.rows(), view.width);
-      view.stages.score->prepare_queries(work.query_rows(), q);
+      view.tiles.prepare_queries(view.call.sizes, work.query_rows(), q);
       const std::int64_t first = view.row(asked.item, asked.head, block.queries.begin);
       work.for_each_tile(false, [&](const Place& tile, std::int64_t t, Cover cover) {
         const RowsOf<T> s = work.part(buffers.s, buffers.stride, tile, false);
         work.score(tile, t, cover, q, s);
         view.stages.align->weigh(s, call_.peaks.template data<T>() + first, call_.taus.template data<T>() + first);
+        work.gate(tile, s);
         if (asked.dropped) work.drop(tile, s);
         for (std::size_t i = 0; i < s.count; ++i) {
           const std::int64_t row = block.queries.begin - wanted.begin + static_cast<std::int64_t>(i);
@@ -766,8 +1003,8 @@ Tensor AttendTrace::weights(const AskedWeights& asked) const {
 
 AttendTrace AttendTrace::keep() const {
   AttendCall kept = call_;
-  for (Tensor* x : {&kept.q, &kept.k, &kept.theta, &kept.bias, &kept.lengths, &kept.documents, &kept.mask, &kept.ids,
-                    &kept.peaks, &kept.taus}) {
+  for (Tensor* x : {&kept.q, &kept.k, &kept.theta, &kept.table, &kept.centres, &kept.bias, &kept.lengths,
+                    &kept.documents, &kept.mask, &kept.ids, &kept.peaks, &kept.taus}) {
     if (x->defined()) *x = x->clone();
   }
   return AttendTrace(std::move(kept));

@@ -280,9 +280,7 @@ class Parser {
       const std::string_view other = find_card(each.name)->same_as;
       if (!other.empty()) each.name = other;
     }
-    std::sort(made.scopes.begin(), made.scopes.end(), [](const Term& a, const Term& b) {
-      return find_card(a.name) < find_card(b.name);  // the cards lie one after another
-    });
+    std::sort(made.scopes.begin(), made.scopes.end(), [](const Term& a, const Term& b) { return a.name < b.name; });
     const auto twice = std::adjacent_find(made.scopes.begin(), made.scopes.end(),
                                           [](const Term& a, const Term& b) { return a.name == b.name; });
     if (twice != made.scopes.end()) wrong("scope '", twice->name, "' is named twice");

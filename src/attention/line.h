@@ -39,7 +39,7 @@ struct Term {
 
 struct Line {
   Term score;
-  std::vector<Term> scopes;  // at least one; in the order of the cards
+  std::vector<Term> scopes;  // at least one; sorted by name
   Term align, read;
   bool operator==(const Line&) const = default;
 };

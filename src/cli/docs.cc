@@ -31,7 +31,8 @@ std::string family_section(Family family) {
   std::string out = fmt::format("\n## {}{}: {}\n\n| name | formula | paper |\n|---|---|---|\n",
                                 static_cast<char>(name[0] - 'a' + 'A'), name.substr(1), meaning_of(family));
   std::string values, modules;
-  for (const Card& card : cards()) {
+  for (const Card* each_card : cards()) {
+    const Card& card = *each_card;
     if (card.family != family) continue;
     out += fmt::format("| `{}` | {} | {} |\n", cell(usage_of(card)), cell(card.formula), cell(card.paper));
     for (const Argument& each : card.arguments) {
@@ -52,7 +53,7 @@ std::string family_section(Family family) {
 
 std::string mechanisms() {
   std::string out =
-      "<!-- Made by `regard docs mechanisms`: change src/attention/cards.cc instead. -->\n"
+      "<!-- Made by `regard docs mechanisms`: change the cards in src/attention instead. -->\n"
       "# Mechanisms\n\n"
       "    out_i = Σ_j p_ij · v_j        p_i = align( score(q_i, k_j) + scope(i, j) )\n\n"
       "A mechanism is a line of four parts; each but the first may be left out:\n\n"

@@ -40,17 +40,17 @@ std::string card_json(const Card& card) {
                      facts_json(card), json_text(usage_of(card)), arguments, json_text(card.module));
 }
 
-int list_cards(const std::vector<Card>& some, bool json) {
+int list_cards(const std::vector<const Card*>& some, bool json) {
   if (json) {
     for (std::size_t i = 0; i < some.size(); ++i) {
-      fmt::print("{}{}{}\n", i == 0 ? "[" : " ", card_json(some[i]), i + 1 == some.size() ? "]" : ",");
+      fmt::print("{}{}{}\n", i == 0 ? "[" : " ", card_json(*some[i]), i + 1 == some.size() ? "]" : ",");
     }
     return 0;
   }
   std::size_t name_width = 4, formula_width = 7;
-  for (const Card& card : some) {
-    name_width = std::max(name_width, letters(card.name));
-    formula_width = std::max(formula_width, letters(card.formula));
+  for (const Card* card : some) {
+    name_width = std::max(name_width, letters(card->name));
+    formula_width = std::max(formula_width, letters(card->formula));
   }
   const auto row = [&](std::string_view name, std::string_view family, std::string_view formula,
                        std::string_view paper) {
@@ -59,7 +59,7 @@ int list_cards(const std::vector<Card>& some, bool json) {
                paper.empty() ? std::string(formula) : padded(formula, formula_width) + "  " + std::string(paper));
   };
   row("name", "family", "formula", "paper");
-  for (const Card& card : some) row(card.name, name_of(card.family), card.formula, card.paper);
+  for (const Card* card : some) row(card->name, name_of(card->family), card->formula, card->paper);
   return 0;
 }
 
@@ -128,9 +128,9 @@ const AddCommand command({
       return [options](const Context&) {
         if (options->line) return explain(*options->line, options->json);
         if (options->family.empty()) return list_cards(cards(), options->json);
-        std::vector<Card> some;
-        for (const Card& each : cards()) {
-          if (each.family == family_of(options->family)) some.push_back(each);
+        std::vector<const Card*> some;
+        for (const Card* each : cards()) {
+          if (each->family == family_of(options->family)) some.push_back(each);
         }
         return list_cards(some, options->json);
       };

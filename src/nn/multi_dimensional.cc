@@ -2,9 +2,19 @@
 
 #include <cmath>
 
+#include "attention/cards.h"
 #include "base/check.h"
 
 namespace regard {
+namespace {
+
+const AddCard card(Family::kAlign, {.name = "multi_dimensional",
+                                    .formula = "p[j, c] = softmax over j of e[j, c], a softmax a feature",
+                                    .paper = "Shen et al. 2018",
+                                    .kernel = "a step of operations",
+                                    .module = "MultiDimensionalAttention"});
+
+}  // namespace
 
 MultiDimensionalAttention::MultiDimensionalAttention(const Builder& builder, const MultiDimensionalWidths& widths)
     : query_(builder.under("query"), widths.query, widths.hidden, false),

@@ -1,6 +1,5 @@
 #include "regard/nn/position.h"
 
-#include <bit>
 #include <cmath>
 
 #include "base/check.h"
@@ -49,19 +48,6 @@ Var Position::operator()(Var x, std::int64_t first) const {
   if (settings_.kind == PositionKind::kLearned) return x + slice(tape.use(*table_), 0, first, first + time);
   const Tensor& table = x.dtype() == DType::kF64 ? wide_ : narrow_;
   return x + tape.constant(table.slice(0, first, first + time));
-}
-
-Tensor alibi_slopes(std::int64_t heads) {
-  constexpr std::int64_t kMostHeads = 1 << 16;
-  check(heads >= 0 && heads <= kMostHeads, "alibi_slopes: ", heads, " heads, expected 0 to ", kMostHeads);
-  Tensor slopes = Tensor::empty({heads});
-  const auto below = static_cast<std::int64_t>(std::bit_floor(static_cast<std::uint64_t>(heads)));
-  for (std::int64_t h = 0; h < heads; ++h) {
-    const double exponent = h < below ? -8.0 * static_cast<double>(h + 1) / static_cast<double>(below)
-                                      : -4.0 * static_cast<double>(2 * (h - below) + 1) / static_cast<double>(below);
-    slopes.data<float>()[h] = static_cast<float>(std::exp2(exponent));
-  }
-  return slopes;
 }
 
 }  // namespace regard

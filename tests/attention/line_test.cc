@@ -179,8 +179,8 @@ class Writer {
  private:
   std::string term(Family family, int depth) {
     std::vector<const Card*> some;
-    for (const Card& each : cards()) {
-      if (each.family == family && each.module.empty() && (depth < 2 || each.least_inner == 0)) some.push_back(&each);
+    for (const Card* each : cards()) {
+      if (each->family == family && each->module.empty() && (depth < 2 || each->least_inner == 0)) some.push_back(each);
     }
     const Card& card = *some[below(some.size())];
     std::string out(card.name);
@@ -278,7 +278,7 @@ TEST(Line, RandomBytesNeverDoHarm) {
 
 TEST(Cards, EveryMechanismOfTheFamiliesIsThere) {
   std::set<std::string> names;
-  for (const Card& each : cards()) names.emplace(each.name);
+  for (const Card* each : cards()) names.emplace(each->name);
   EXPECT_EQ(names.size(), cards().size()) << "a name stands twice";
   for (const char* name : {"dot",
                            "scaled_dot",
@@ -324,7 +324,8 @@ TEST(Cards, EveryMechanismOfTheFamiliesIsThere) {
 // What the grammar rests on: a word is never a name, required values come first, families stand together.
 TEST(Cards, AreUnambiguous) {
   Family last = Family::kScore;
-  for (const Card& card : cards()) {
+  for (const Card* each_card : cards()) {
+    const Card& card = *each_card;
     EXPECT_GE(card.family, last) << card.name;
     last = card.family;
     EXPECT_FALSE(card.formula.empty()) << card.name;

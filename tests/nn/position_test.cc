@@ -89,15 +89,6 @@ TEST(Rotary, PositionsOfTheirOwnGiveTheBitsOfPositionsInARow) {
 }
 
 // The slopes that the code of the paper prints.
-TEST(Alibi, SlopesAreThoseOfThePaper) {
-  const Tensor eight = alibi_slopes(8), six = alibi_slopes(6);
-  for (int h = 0; h < 8; ++h) EXPECT_EQ(eight.data<float>()[h], std::ldexp(1.0f, -h - 1)) << h;
-  const float expected[] = {0.25f, 0.0625f, 0.015625f, 0.00390625f, 0.5f, 0.125f};
-  for (int h = 0; h < 6; ++h) EXPECT_EQ(six.data<float>()[h], expected[h]) << h;
-  EXPECT_EQ(alibi_slopes(1).data<float>()[0], 0.00390625f);
-  EXPECT_EQ(alibi_slopes(0).size(), 0);
-  EXPECT_THROW(alibi_slopes(-1), Error);
-}
 
 }  // namespace
 }  // namespace regard

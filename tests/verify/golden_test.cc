@@ -201,15 +201,19 @@ Var call(const Golden& golden, const std::map<std::string, Var>& in) {
     return attend_additive(x("q"), x("k"), x("v"), x("theta"), golden.list("lengths")).context;
   }
   if (op == "attend") {
-    const std::string& scope = golden.options.at("scope");
-    AttendOptions options{.theta = x("theta")};
+    AttendOptions options{.query_tokens = x("query_tokens"), .key_tokens = x("key_tokens")};
     std::vector<std::int32_t> lengths;
-    if (scope == "lengths") options.lengths = lengths = golden.list("lengths");
-    if (scope == "mask") options.mask = bytes(golden.tensors.at("mask"));
-    Term term{.name = scope};
-    if (scope == "window") term.arguments.numbers = {2};
-    const Mechanism mechanism({.name = golden.options.at("score")}, {term}, {.name = golden.options.at("align")});
-    return attend(mechanism, x("q"), x("k"), x("v"), options).context;
+    if (golden.options.contains("lengths")) options.lengths = lengths = golden.list("lengths");
+    if (golden.has("mask")) options.mask = bytes(golden.tensors.at("mask"));
+    const std::string& line = golden.options.at("line");
+    std::vector<Var> learned;
+    for (int i = 0; golden.has(text("learned", i)); ++i) learned.push_back(x(text("learned", i).c_str()));
+    options.learned = learned;
+    options.heads = golden.number("heads", 1);
+    options.hidden = golden.number("hidden", 0);
+    Var q = x("q");
+    if (!q.defined() && golden.has("q")) q = x("v").tape().constant(golden.tensors.at("q").to(x("v").dtype()));
+    return attend(Mechanism(line), q, x("k"), x("v"), options).context;
   }
   fail(ErrorKind::kInput, "no operation '", op, "'");
 }
@@ -247,7 +251,7 @@ struct FileOfCases {
 constexpr FileOfCases kFiles[] = {
     {"matmul", 27},    {"arithmetic", 24},          {"unary", 8},           {"rows", 18},    {"moving", 23},
     {"gru_cell", 4},   {"linear_cross_entropy", 8}, {"attend_additive", 3}, {"choices", 19}, {"cells", 6},
-    {"sequences", 15}, {"convolutions", 5},         {"attend", 13},         {"positions", 6}};
+    {"sequences", 15}, {"convolutions", 5},         {"attend", 28},         {"positions", 6}};
 
 class GoldenNumbers : public testing::TestWithParam<FileOfCases> {};
 INSTANTIATE_TEST_SUITE_P(All, GoldenNumbers, testing::ValuesIn(kFiles),

@@ -3,7 +3,7 @@
 //     Position position(builder.under("position"), {.kind = PositionKind::kSinusoidal, .width = 64, .longest = 512});
 //     Var x = position(embed(tape, ids));                        // [batch, time, 64]
 //
-// Rotary positions are an operation (rotary in regard/autograd/ops.h); distances that cost are alibi_slopes.
+// Rotary positions are an operation (rotary in regard/autograd/ops.h); distances that cost are the scope alibi.
 #pragma once
 
 #include <cstdint>
@@ -43,9 +43,5 @@ class REGARD_API Position {
 
 // The rows that kSinusoidal adds: [count, width], f64.
 REGARD_API Tensor sinusoids(std::int64_t count, std::int64_t width);
-
-// ALiBi: head h of H pays m_h·|i − j| for a distance. m_h = 2^(−8h/H) for h = 1 … H if H is a power of two; else the
-// slopes of the power below, then every second of those of the power above. [heads], f32.          Press et al. 2022
-REGARD_API Tensor alibi_slopes(std::int64_t heads);
 
 }  // namespace regard
