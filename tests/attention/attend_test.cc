@@ -6,6 +6,7 @@
 #include <cmath>
 #include <functional>
 #include <limits>
+#include <numeric>
 
 #include "attention/mechanism.h"
 #include "kernels/target.h"
@@ -349,6 +350,21 @@ TEST_P(Attend, ATraceThrowsOnceItsStepHasEndedUnlessItIsKept) {
   tape.reset();
   EXPECT_THROW(trace.weights(), Error);
   EXPECT_TRUE(same_bits(kept.weights({.head = 1}), before));
+}
+
+// The first step towards τ adds up a number a key, and has the last digit of this large sum.
+TEST_P(Attend, SparseWeightsOfManyKeysSumToOne) {
+  for (const char* align : {"sparsemax", "entmax15"}) {
+    Inputs in = inputs(1, 1, 1, 40, 500, 2, 1);
+    for (std::int64_t i = 0; i < in.k.size(); ++i) in.k.data<float>()[i] *= 0.002f;
+    run(Mechanism({.name = "dot"}, {}, {.name = align}), in, [](const AttendTrace& trace) {
+      const Tensor weights = trace.weights();
+      for (std::int64_t i = 0; i < 40; ++i) {
+        EXPECT_NEAR(std::accumulate(weights.data<float>() + i * 500, weights.data<float>() + (i + 1) * 500, 0.0), 1,
+                    1e-6);
+      }
+    });
+  }
 }
 
 TEST_P(Attend, WeightsKeepTheirDigitsAtLargeScores) {
