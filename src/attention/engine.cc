@@ -86,12 +86,13 @@ struct View {
     return (item * heads + head) * queries + query;
   }
   const T* theta_of(std::int64_t head) const { return theta == nullptr ? nullptr : theta + head * theta_step; }
+  // By where the query stands, so that one query at a time drops what the whole drops.
   RandomKey key_of(const Place& place, std::size_t i) const {
     std::uint64_t id;
     std::memcpy(&id, call.ids.data<std::int32_t>() + 2 * place.item, sizeof(id));
     return call.key.at(id)
         .at(static_cast<std::uint64_t>(place.head))
-        .at(static_cast<std::uint64_t>(place.queries.begin) + i);
+        .at(static_cast<std::uint64_t>(place.queries.begin + place.offset) + i);
   }
 
   const AttendCall& call;

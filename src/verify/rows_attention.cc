@@ -206,7 +206,7 @@ std::vector<Scalar> formula(const Setup& s, std::span<const Numbers> x, Items it
           for (std::size_t at = 0; at < seen.size(); ++at) {
             const RandomKey key = kDropoutKey.at(static_cast<std::uint64_t>(items.begin + item))
                                       .at(static_cast<std::uint64_t>(head))
-                                      .at(static_cast<std::uint64_t>(i));
+                                      .at(static_cast<std::uint64_t>(i + s.offset));
             const bool stays = s.dropout == 0 ||
                                random_bits(key, static_cast<std::uint64_t>(seen[at])) >= dropout_threshold(s.dropout);
             const bool unread = p[at].place < 0 && p[at].value == 0;  // what has no weight is not read
@@ -331,6 +331,8 @@ Row row<Op::attend>() {
   add(sized(wide, 1, 1, 1, 260, 260, 2, 1));
   Setup behind = scoped(plain, {"causal", "alibi"});
   behind.offset = 126;
+  add(sized(behind, 1, 2, 1, 5, 131, 3, 2));
+  behind.dropout = 0.25f;
   add(sized(behind, 1, 2, 1, 5, 131, 3, 2));
   add(sized(scoped(plain, {"documents", "causal"}), 2, 2, 1, 37, 37, 3, 2));
   add(sized(scoped(plain, {"lengths", "mask", "window"}), 3, 2, 2, 7, 7, 3, 2));

@@ -280,6 +280,20 @@ TEST_P(Attend, OneQueryHasTheBitsOfItsRow) {
   });
 }
 
+TEST_P(Attend, OneQueryDropsWhatItsRowDrops) {
+  for_each_mechanism({{.name = "causal"}}, [&](const Mechanism& mechanism) {
+    Inputs whole = inputs(1, 2, 1, 70, 70, 8, 5);
+    whole.options.dropout = 0.5f;
+    const Outcome all = run(mechanism, whole);
+    for (const std::int64_t i : {1, 65}) {
+      Inputs one = whole;
+      one.q = some(whole.q, i, i + 1);
+      one.options.first_query = i;
+      EXPECT_TRUE(same_bits(run(mechanism, one).context, some(all.context, i, i + 1))) << i;
+    }
+  });
+}
+
 TEST_P(Attend, DocumentsAreSequencesOfTheirOwn) {
   for_each_mechanism({{.name = "documents"}, {.name = "causal"}}, [&](const Mechanism& mechanism) {
     Inputs packed = inputs(1, 2, 1, 200, 200, 8, 5);
