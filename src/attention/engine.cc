@@ -691,7 +691,7 @@ Attention attend(const Mechanism& mechanism, Var q, Var k, Var v, const AttendOp
         mine.use(scratch.data<T>() + worker * spaces.total);
         const Range items = all_items ? Range{0, again.batch} : Range{item_unit, item_unit + 1};
         const Range groups = all_heads ? Range{0, again.groups} : Range{group_unit, group_unit + 1};
-        const std::int64_t sharing = again.heads / again.groups;  // heads of a group
+        const std::int64_t sharing = again.groups == 0 ? 0 : again.heads / again.groups;  // heads of a group
         for (std::int64_t item = items.begin; item < items.end; ++item) {
           for (std::int64_t group = groups.begin; group < groups.end; ++group) {
             prepare_values(again, made.plan, packed_values, item, group);

@@ -381,6 +381,16 @@ TEST_P(Attend, SparseWeightsOfManyKeysSumToOne) {
   }
 }
 
+TEST(AttendShapes, NoHeadsWithABiasOfAll) {
+  Tape tape;
+  const Var q = tape.variable(Tensor::empty({2, 0, 3, 4})), k = tape.variable(Tensor::empty({2, 0, 5, 4}));
+  const Var bias = tape.variable(drawn({3, 5}, 1));
+  const Var y = attend(Mechanism({.name = "dot"}), q, k, k, {.bias = bias}).context;
+  tape.backward(y, Tensor::empty(y.shape()));
+  EXPECT_EQ(y.shape(), (Shape{2, 0, 3, 4}));
+  EXPECT_TRUE(all_zero(tape.gradient(bias)));
+}
+
 TEST_P(Attend, WeightsKeepTheirDigitsAtLargeScores) {
   for (const char* align : {"softmax", "sparsemax", "entmax15"}) {
     Inputs in = inputs(1, 1, 1, 1, 4, 1, 1);
