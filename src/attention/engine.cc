@@ -277,6 +277,7 @@ struct BlockWork {
     place = {block.item, head, v.heads, block.queries, segment.keys, v.call.offset};
     visible = segment.keys;
     for (const auto& scope : v.stages.scopes) {
+      if (v.call.staged) break;
       const Range range = scope->visible(place);
       visible = {std::max(visible.begin, range.begin), std::min(visible.end, range.end)};
     }
@@ -342,6 +343,7 @@ struct BlockWork {
 
  private:
   Cover cover_of(const Place& tile) const {
+    if (view.call.staged) return Cover::kSome;  // so that no scope is left out
     Cover cover = Cover::kAll;
     for (const auto& scope : view.stages.scopes) {
       const Cover each = scope->cover(tile);
@@ -369,9 +371,11 @@ void clear(RowsOf<T> x) {
 template <class T>
 struct Buffers {
   Buffers(const View<T>& view, const Plan& plan)
-      : stride(view.stages.align->streams() ? kKeyTile : std::max<std::int64_t>(1, (plan.longest + 15) / 16 * 16)),
+      : stride(view.stages.align->streams() && !view.call.staged
+                   ? kKeyTile
+                   : std::max<std::int64_t>(1, (plan.longest + 15) / 16 * 16)),
         query_size((kQueryTile * view.width + 15) / 16 * 16),
-        total(2 * query_size + 2 * kQueryTile * stride + 64) {}
+        total(2 * query_size + 2 * kQueryTile * stride + 64 * (stride / kKeyTile + 1)) {}
   void use(T* memory) {
     q = memory;
     dq = q + query_size;
@@ -430,6 +434,49 @@ void forward_block(const BlockWork<T>& work, const Packed<T>& values, Buffers<T>
       false, [&](const Place& tile, std::int64_t t, Cover) { read(tile, t, work.part(at.s, at.stride, tile, true)); });
 }
 
+// The same stage after stage over whole rows, with nothing skipped: what the passes above have to agree with, bit for
+// bit. Softmax still goes from tile to tile, because the order of its sum is part of its bits.
+template <class T>
+void staged_forward_block(const BlockWork<T>& work, const Packed<T>& values, Buffers<T> at, T* context, T* peaks,
+                          T* taus) {
+  const View<T>& view = work.view;
+  const Align& align = *view.stages.align;
+  const std::int64_t first = view.row(work.place.item, work.place.head, work.place.queries.begin);
+  const RowsOf<T> out{context + first * view.value_width, work.rows(), size(view.value_width), size(view.value_width)};
+  T *peak = peaks + first, *tau = taus + first;
+  const auto factor_of = [&](std::int64_t t) { return at.factor + 64 * t; };
+  const auto part = [&](const Place& tile) { return work.part(at.s, at.stride, tile, true); };
+
+  const RowsOf<T> q = at.queries(at.q, work.rows(), view.width);
+  view.stages.score->prepare_queries(work.query_rows(), q);
+  work.for_each_tile(
+      true, [&](const Place& tile, std::int64_t t, Cover cover) { work.score(tile, t, cover, q, part(tile)); });
+
+  if (align.streams()) {
+    std::fill_n(peak, work.rows(), kHidden<T>);
+    std::fill_n(tau, work.rows(), T(0));
+    work.for_each_tile(
+        true, [&](const Place& tile, std::int64_t t, Cover) { align.absorb(part(tile), peak, tau, factor_of(t)); });
+  } else {
+    const RowsOf<T> whole{at.s, work.rows(), size(work.span()), size(at.stride)};
+    align.solve(whole, peak, tau);
+    align.weigh(whole, peak, tau);
+  }
+  work.for_each_tile(true, [&](const Place& tile, std::int64_t, Cover) { work.drop(tile, part(tile)); });
+
+  clear(out);
+  const std::int64_t group = view.group_of(work.place.head);
+  work.for_each_tile(true, [&](const Place& tile, std::int64_t t, Cover) {
+    if (align.streams()) scale_rows(out, factor_of(t));
+    const KeysOf<T> v =
+        values.tile(work.segment, tile.item * view.groups + group, t, view.value_rows(tile.item, group, tile.keys));
+    selected_product(as_matrix(RowsOf<const T>(part(tile))), v.rows, v.finite, out);
+  });
+  if (!align.streams()) return;
+  align.settle(work.rows(), peak, tau, at.factor);
+  scale_rows(out, at.factor);
+}
+
 // Where gradients go; all is added to.
 template <class T>
 struct Outlets {
@@ -452,7 +499,7 @@ void backward_block(const BlockWork<T>& work, const Packed<T>& values, Buffers<T
   stages.score->prepare_queries(work.query_rows(), q);
   clear(dq);
   const bool q_finite = all_finite(RowsOf<const T>(q)), dy_finite = all_finite(dy);
-  const bool whole = !align.streams();
+  const bool whole = !align.streams() || view.call.staged;
   const auto score = [&](const Place& tile, std::int64_t t, Cover cover) {
     const RowsOf<T> s = work.part(at.s, at.stride, tile, whole), dp = work.part(at.dp, at.stride, tile, whole);
     if (cover == Cover::kNone) {
@@ -490,13 +537,15 @@ void backward_block(const BlockWork<T>& work, const Packed<T>& values, Buffers<T
     }
   };
   const T *peak = peaks + first, *tau = taus + first;
+  if (align.streams()) {
+    dot_rows(dy, RowsOf<const T>{context + first * view.value_width, dy.count, dy.width, dy.stride}, at.factor);
+  }
   if (whole) {
     work.for_each_tile(true, score);
-    align.pullback({at.s, work.rows(), size(work.span()), size(at.stride)}, peak, tau, nullptr,
+    align.pullback({at.s, work.rows(), size(work.span()), size(at.stride)}, peak, tau, at.factor,
                    {at.dp, work.rows(), size(work.span()), size(at.stride)});
     work.for_each_tile(false, [&](const Place& tile, std::int64_t t, Cover) { spread(tile, t); });
   } else {
-    dot_rows(dy, RowsOf<const T>{context + first * view.value_width, dy.count, dy.width, dy.stride}, at.factor);
     work.for_each_tile(false, [&](const Place& tile, std::int64_t t, Cover cover) {
       score(tile, t, cover);
       align.pullback(work.part(at.s, at.stride, tile, false), peak, tau, at.factor,
@@ -620,6 +669,7 @@ Attention attend(const Mechanism& mechanism, Var q, Var k, Var v, const AttendOp
   call.offset = options.first_query.value_or(0);
   call.dropout = options.dropout;
   call.key = options.key;
+  call.staged = options.staged;
   const Tensor context = tape.make({q[0], q[1], q[2], v[3]}, type);
   const Var theta = options.theta, bias = options.bias;
 
@@ -648,8 +698,9 @@ Attention attend(const Mechanism& mechanism, Var q, Var k, Var v, const AttendOp
       const std::int64_t head = static_cast<std::int64_t>(index) % view.heads;
       Buffers<T> mine = buffers;
       mine.use(memory.data<T>() + worker * buffers.total);
-      forward_block(BlockWork<T>(view, made.keys, block, head), values, mine, context.data<T>(), call.peaks.data<T>(),
-                    call.taus.data<T>());
+      const auto forward = call.staged ? staged_forward_block<T> : forward_block<T>;
+      forward(BlockWork<T>(view, made.keys, block, head), values, mine, context.data<T>(), call.peaks.data<T>(),
+              call.taus.data<T>());
     });
 
     const Var inputs[] = {q, k, v, theta, bias};
