@@ -532,8 +532,10 @@ void backward_block(const BlockWork<T>& work, const Packed<T>& values, Buffers<T
     if (to.bias == nullptr) return;
     for (std::size_t i = 0; i < ds.count; ++i) {
       T* bias = to.bias + work.bias_at(tile, i);
-      for (std::size_t j = 0; j < ds.width; ++j)
-        bias[static_cast<std::int64_t>(j) * view.bias_steps[3]] += ds.row(i)[j];
+      for (std::size_t j = 0; j < ds.width; ++j) {
+        T& sum = bias[static_cast<std::int64_t>(j) * view.bias_steps[3]];
+        sum = (sum + ds.row(i)[j]) + T(0);
+      }
     }
   };
   const T *peak = peaks + first, *tau = taus + first;
@@ -553,6 +555,7 @@ void backward_block(const BlockWork<T>& work, const Packed<T>& values, Buffers<T
       spread(tile, t);
     });
   }
+  plain_zeros(dq);
   stages.score->finish_queries(work.query_rows(), RowsOf<const T>(dq),
                                RowsOf<T>{to.dq + first * view.width, work.rows(), size(view.width), size(view.width)});
 }
@@ -701,6 +704,11 @@ Attention attend(const Mechanism& mechanism, Var q, Var k, Var v, const AttendOp
       const auto forward = call.staged ? staged_forward_block<T> : forward_block<T>;
       forward(BlockWork<T>(view, made.keys, block, head), values, mine, context.data<T>(), call.peaks.data<T>(),
               call.taus.data<T>());
+      // A tile of weights 0 may be skipped or added: a −0 that faded away becomes 0 by adding 0. So it always does,
+      // here and in the gradients.
+      const std::int64_t first = view.row(block.item, head, block.queries.begin);
+      plain_zeros(RowsOf<T>{context.data<T>() + first * view.value_width, size(block.queries.count()),
+                            size(view.value_width), size(view.value_width)});
     });
 
     const Var inputs[] = {q, k, v, theta, bias};
@@ -758,9 +766,13 @@ Attention attend(const Mechanism& mechanism, Var q, Var k, Var v, const AttendOp
                                dy.data<T>(), call.peaks.data<T>(), call.taus.data<T>(), to);
               }
             }
+            const RowsOf<const T> rows = again.key_rows(item, group, {0, again.keys});
+            const std::int64_t at = rows.data - again.k;
+            plain_zeros(RowsOf<T>{d_prepared.data<T>() + at, rows.count, rows.width, rows.stride});
+            const std::int64_t value_at = (item * again.groups + group) * again.keys * again.value_width;
+            plain_zeros(
+                RowsOf<T>{dv.data<T>() + value_at, rows.count, size(again.value_width), size(again.value_width)});
             if (again.stages.score->prepares_keys()) {
-              const RowsOf<const T> rows = again.key_rows(item, group, {0, again.keys});
-              const std::int64_t at = rows.data - again.k;
               again.stages.score->finish_keys(
                   rows, RowsOf<const T>{d_prepared.data<T>() + at, rows.count, rows.width, rows.stride},
                   RowsOf<T>{dk.data<T>() + at, rows.count, rows.width, rows.stride});

@@ -254,6 +254,20 @@ TEST_P(Attend, NanInAVisibleValueIsSeen) {
   }
 }
 
+// What fades away may be −0, which becomes 0 when a hidden key is added with weight 0, and stays when it is skipped.
+TEST_P(Attend, ZeroHasTheSameSignWhateverIsHidden) {
+  Inputs in = inputs(1, 1, 1, 2, 3, 1, 1);
+  in.options.first_query = 0;
+  std::copy_n(std::vector<float>{1, 1}.data(), 2, in.q.data<float>());
+  std::copy_n(std::vector<float>{87, 0, 1}.data(), 3, in.k.data<float>());
+  std::copy_n(std::vector<float>{0, -0.01f, 1}.data(), 3, in.v.data<float>());
+  const Mechanism mechanism({.name = "dot"}, {{.name = "causal"}});
+  const Outcome clean = run(mechanism, in);
+  EXPECT_FALSE(std::signbit(clean.context.data<float>()[1]));
+  in.v.data<float>()[2] = kNan;
+  EXPECT_TRUE(same_bits(run(mechanism, in).context, clean.context));
+}
+
 TEST_P(Attend, AQueryThatSeesNothingReadsZeros) {
   for_each_mechanism({}, [&](const Mechanism& mechanism) {
     Inputs in = inputs(2, 2, 1, 3, 5);
