@@ -189,10 +189,10 @@ Tensor drawn(Draw& draw, const Shape& shape, double scale, double zeros = 0) {
 
 std::int64_t drawn_length(Draw& draw, bool keys) {
   if (draw.chance(0.02)) return draw.pick<std::int64_t>({0, 1});
-  if (keys && draw.chance(0.01)) return draw.pick<std::int64_t>({1000, 1021, 1025, 1153});
+  if (keys && draw.chance(0.015)) return draw.pick<std::int64_t>({1000, 1021, 1025, 1153});
   if (draw.chance(0.5)) return draw.pick<std::int64_t>({1, 2, 3, 5, 7, 11, 13, 15, 16, 17, 23, 31, 32, 33});
   if (draw.chance(0.6)) return draw.pick<std::int64_t>({47, 59, 60, 61, 64, 67});
-  if (!keys || draw.chance(0.7)) return draw.pick<std::int64_t>({119, 120, 121, 127, 128, 129, 131});
+  if (!keys || draw.chance(0.4)) return draw.pick<std::int64_t>({119, 120, 121, 127, 128, 129, 131});
   return draw.pick<std::int64_t>({180, 241, 255, 256, 257, 263, 384, 389});
 }
 
@@ -207,7 +207,7 @@ void draw_shape(Case& c) {
   c.values = draw.pick<std::int64_t>({1, 2, 3, 4, 5, 8, 8, 8, 15, 16, 17, 33});
   if (draw.chance(0.5) || c.has("documents")) c.queries = c.keys;
   // So that ten thousand of them take half a minute: seldom large ones, and these of few heads.
-  const double most = draw.chance(0.02) ? 1.5e6 : draw.chance(0.2) ? 2e5 : 4e4;
+  const double most = draw.chance(0.04) ? 2e6 : draw.chance(0.25) ? 3e5 : 6e4;
   const auto work = [&] {
     return static_cast<double>(c.batch * c.heads * c.queries * c.keys) *
            static_cast<double>((c.score.name == "additive" ? 8 : 1) * c.width + c.values);
@@ -320,6 +320,15 @@ void find_visible(Case& c) {
   }
 }
 
+// Which element of the bias is added to which score.
+std::vector<std::int32_t> bias_places(const Case& c) {
+  if (!c.clean.bias.defined()) return {};
+  const Tensor places = Tensor::empty(c.clean.bias.shape(), DType::kI32);
+  std::iota(places.data<std::int32_t>(), places.data<std::int32_t>() + places.size(), 0);
+  const Tensor spread = places.expand({c.batch, c.heads, c.queries, c.keys}).clone();
+  return {spread.data<std::int32_t>(), spread.data<std::int32_t>() + spread.size()};
+}
+
 // NaN, ∞ and huge numbers in some rows. Keys are best hidden from all or from some: of these most are chosen.
 void draw_poison(Case& c) {
   Draw& draw = c.draw;
@@ -358,6 +367,19 @@ void draw_poison(Case& c) {
     const std::int64_t which = draw.below(3);
     if (which != 0) poison(c.dirty.k, c.bad_keys, row);
     if (which != 1) poison(c.dirty.v, c.bad_keys, row);
+  }
+  if (c.clean.bias.defined()) {  // hidden from all
+    std::vector<bool> unseen(size(c.clean.bias.size()), true);
+    const std::vector<std::int32_t> places = bias_places(c);
+    for (std::size_t at = 0; at < c.visible.size(); ++at) {
+      if (c.visible[at]) unseen[size(places[at])] = false;
+    }
+    c.dirty.bias = c.clean.bias.clone();
+    for (std::size_t at = 0; at < unseen.size(); ++at) {
+      if (!unseen[at] || !draw.chance(0.3)) continue;
+      c.dirty.bias.data<float>()[at] = draw.pick<float>({kNan, static_cast<float>(kInfinite), 3e38f});
+      c.poisoned = true;
+    }
   }
   for (std::size_t row = 0; row < c.bad_queries.size() && !few; ++row) {
     if (draw.chance(0.01)) poison(c.dirty.q, c.bad_queries, row);
@@ -445,12 +467,7 @@ Terms find_terms(const Case& c, const Outcome& exact, const Outcome& got) {
     if (exact.parts[part].defined()) terms.parts[part].assign(size(exact.parts[part].size()), 0.0);
   }
   terms.weights.assign(c.visible.size(), 0.0);
-  Tensor bias_places;  // which element of the bias
-  if (call.bias.defined()) {
-    bias_places = Tensor::empty(call.bias.shape(), DType::kI32);
-    std::iota(bias_places.data<std::int32_t>(), bias_places.data<std::int32_t>() + bias_places.size(), 0);
-    bias_places = bias_places.expand({c.batch, c.heads, c.queries, c.keys}).clone();
-  }
+  const std::vector<std::int32_t> places = bias_places(c);
   const double most_theta = additive ? largest(call.theta.data<float>(), call.theta.size()) : 0;
   const double most_bias = call.bias.defined() ? largest(call.bias.data<float>(), call.bias.size()) : 0;
   std::vector<double> slope(size(c.keys)), bend(size(c.keys)), reach(size(c.keys));
@@ -536,9 +553,7 @@ Terms find_terms(const Case& c, const Outcome& exact, const Outcome& got) {
               ds * (1 + q_largest + largest(k, c.width));
         }
       }
-      if (call.bias.defined()) {
-        terms.parts[kBias][size(bias_places.data<std::int32_t>()[row * c.keys + j])] += ds;
-      }
+      if (!places.empty()) terms.parts[kBias][size(places[size(row * c.keys + j)])] += ds;
     }
   }
   return terms;
@@ -865,15 +880,9 @@ std::string check_poison(const Case& c, const Outcome& dirty, const Outcome& cle
   const std::int64_t rows = c.batch * c.heads * c.queries;
   std::vector<bool> forward(size(rows)), backward(size(rows)), nothing(size(rows), true);
   std::vector<bool> keys(c.bad_keys.size()), unseen(c.bad_keys.size(), true);
-  std::vector<bool> bias;
+  std::vector<bool> bias(size(c.clean.bias.size()));
+  const std::vector<std::int32_t> places = bias_places(c);
   bool any = false;
-  Tensor bias_places;
-  if (c.clean.bias.defined()) {
-    bias.assign(size(c.clean.bias.size()), false);
-    bias_places = Tensor::empty(c.clean.bias.shape(), DType::kI32);
-    std::iota(bias_places.data<std::int32_t>(), bias_places.data<std::int32_t>() + bias_places.size(), 0);
-    bias_places = bias_places.expand({c.batch, c.heads, c.queries, c.keys}).clone();
-  }
   for (std::int64_t row = 0; row < rows; ++row) {
     const std::int64_t map = row / c.queries, i = row % c.queries, item = map / c.heads, head = map % c.heads;
     const std::size_t first = size((item * c.groups + c.group(head)) * c.keys), at = size(row);
@@ -889,7 +898,7 @@ std::string check_poison(const Case& c, const Outcome& dirty, const Outcome& cle
       unseen[first + size(j)] = false;
       if (!backward[at]) continue;
       any = keys[first + size(j)] = true;
-      if (!bias.empty()) bias[size(bias_places.data<std::int32_t>()[row * c.keys + j])] = true;
+      if (!places.empty()) bias[size(places[size(row * c.keys + j)])] = true;
     }
   }
   const auto outside = [](const std::vector<bool>& rows_of) {
