@@ -1,6 +1,6 @@
-// Ten thousand random calls of attend: mechanism × shape × mask × poison. Every call is compared with f64, with its
-// own weights, and bit for bit with calls that have to give the same: one query at a time, a prefix of the keys, one
-// item alone, other threads, another target, more padding, documents apart, stage after stage.
+// Ten thousand random calls of attend: mechanism × shape × mask × poison. Every call is compared with formulas in f64,
+// with its own weights, and bit for bit with calls that have to give the same: one query at a time, a prefix of the
+// keys, one item alone, other threads, another target, more padding, documents apart, stage after stage.
 //
 //     test_attention --gtest_filter='Property.*' --cases=100000
 //     test_attention --gtest_filter='Property.*' --seed=4711 --cases=1          // repeats what a failure names
@@ -22,6 +22,7 @@
 
 #include "attention/mechanism.h"
 #include "base/pool.h"
+#include "kernels/dropout.h"
 #include "kernels/target.h"
 #include "support/cases.h"
 #include "verify/checks.h"
@@ -34,6 +35,7 @@ int asked_cases = 0;  // 0: as many as usual
 
 constexpr double kBound = verify::kKernelBound;
 constexpr double kInfinite = std::numeric_limits<double>::infinity();
+constexpr RandomKey kDropoutKey(11);
 constexpr float kNan = std::numeric_limits<float>::quiet_NaN();
 
 std::size_t size(std::int64_t x) { return static_cast<std::size_t>(x); }
@@ -93,7 +95,7 @@ Outcome run(const Call& call, Weights asked = Weights::kNone, DType type = DType
   options.theta = theta;
   options.bias = bias;
   options.dropout = call.dropout;
-  options.key = RandomKey(11);
+  options.key = kDropoutKey;
   options.ids = call.ids;
   options.staged = call.staged;
   const Attention made = attend(*call.mechanism, q, k, v, options);
@@ -126,7 +128,7 @@ struct Case {
   bool poisoned = false;
   std::vector<bool> visible;                              // [batch, heads, queries, keys]
   std::vector<bool> bad_queries, bad_keys, bad_gradient;  // rows with poison: [batch, heads or groups, rows]
-  double temperature = 1, scale = 1;                      // of the scores: a factor
+  double temperature = 1, scale = 1;                      // of the alignment, and the factor of the scores
 
   explicit Case(std::uint64_t seed) : draw(seed) {}
   bool has(std::string_view name) const {
@@ -285,6 +287,12 @@ void draw_given(Case& c) {
   for (std::int64_t item = 0; item < c.batch; ++item) call.ids.push_back(draw.bits() >> draw.below(60));
 }
 
+bool is_known(const Term& scope) {
+  const std::set<std::string> known = {"alibi",   "causal",  "documents", "global",
+                                       "lengths", "local_m", "mask",      "window"};
+  return known.contains(scope.name);
+}
+
 // The names that are known here are written down once more; of others only the calls themselves can say what they hide.
 void find_visible(Case& c) {
   const Call& call = c.clean;
@@ -293,9 +301,7 @@ void find_visible(Case& c) {
   Tensor spread;
   if (call.mask.defined()) spread = call.mask.expand(all).clone();
   std::vector<Tensor> oracle;
-  const std::set<std::string> known = {"alibi",   "causal",  "documents", "global",
-                                       "lengths", "local_m", "mask",      "window"};
-  if (std::any_of(c.scopes.begin(), c.scopes.end(), [&](const Term& each) { return !known.contains(each.name); })) {
+  if (!std::all_of(c.scopes.begin(), c.scopes.end(), is_known)) {
     Call uniform = call;
     uniform.mechanism = Mechanism(c.score, c.scopes, {.name = "uniform"});
     oracle = run(uniform, Weights::kPlain).weights;
@@ -402,6 +408,13 @@ Case drawn_case(std::uint64_t seed) {
   const double sharp = draw.pick<double>({1, 1, 1, 0.1, 4, 30}), zeros = draw.pick<double>({0, 0, 0, 0.5});
   call.q = drawn(draw, {c.batch, c.heads, c.queries, c.width}, sharp, zeros);
   call.k = drawn(draw, {c.batch, c.groups, c.keys, c.width}, draw.pick<double>({1, 1, 1, 8}), zeros);
+  if (draw.chance(0.2)) {  // scores that grow or fade from tile to tile
+    const bool grow = draw.chance(0.5);
+    for (std::int64_t i = 0; i < call.k.size(); ++i) {
+      const std::int64_t j = i / c.width % c.keys;
+      if ((j < c.keys / 2) == grow) call.k.data<float>()[i] *= 0.01f;
+    }
+  }
   // Products of tiny numbers fade away to 0 and −0.
   call.v = drawn(draw, {c.batch, c.groups, c.keys, c.values}, draw.pick<double>({1, 1, 1, 1, 1, 100, 100, 5e-38}),
                  draw.pick<double>({0, 0, 0.5, 0.95}));
@@ -414,7 +427,7 @@ Case drawn_case(std::uint64_t seed) {
     if (key == "temperature") c.temperature = std::stod(value);
   }
   if (c.score.name == "scaled_dot" && c.width > 0) c.scale = 1 / std::sqrt(static_cast<double>(c.width));
-  for (const auto& [key, value] : c.score.arguments.settings) c.scale = std::abs(std::stod(value));
+  for (const auto& [key, value] : c.score.arguments.settings) c.scale = std::stod(value);
   find_visible(c);
   draw_poison(c);
 
@@ -430,6 +443,167 @@ Case drawn_case(std::uint64_t seed) {
   if (call.dropout > 0) c.text += text(", dropout ", call.dropout);
   if (c.poisoned) c.text += ", poison";
   return c;
+}
+
+// ------------------------------------------------------------------------------------------------ the same, plainly
+
+// p of the scores of a row, and f′ at them.
+struct Aligned {
+  std::vector<double> weights, slopes;
+};
+
+Aligned aligned(const Case& c, const std::vector<double>& scores) {
+  const std::size_t count = scores.size();
+  Aligned made{std::vector<double>(count), std::vector<double>(count)};
+  if (count == 0) return made;
+  std::vector<double> sorted = scores;
+  std::sort(sorted.rbegin(), sorted.rend());
+  const double peak = sorted[0], half = c.align.name == "entmax15" ? 0.5 : 1;
+  double sum = 0, squares = 0, tau = 0, mass = 0;
+  for (std::size_t n = 1; n <= count; ++n) {  // Martins and Astudillo 2016; Peters, Niculae and Martins 2019
+    const double x = (sorted[n - 1] - peak) * half, number = static_cast<double>(n);
+    sum += x;
+    squares += x * x;
+    mass += std::exp((sorted[n - 1] - peak) / c.temperature);
+    const double spread = squares - sum * sum / number;
+    const double root = c.align.name == "entmax15" ? sum / number - std::sqrt(std::max(0.0, (1 - spread) / number))
+                                                   : (sum - 1) / number;
+    if (root <= x) tau = root;
+  }
+  for (std::size_t j = 0; j < count; ++j) {
+    const double x = (scores[j] - peak) * half, above = std::max(0.0, x - tau);
+    double &p = made.weights[j], &slope = made.slopes[j];
+    if (c.align.name == "softmax") {
+      p = std::exp(x / c.temperature) / mass;
+      slope = p / c.temperature;
+    } else if (c.align.name == "uniform") {
+      p = 1 / static_cast<double>(count);
+    } else if (c.align.name == "sparsemax") {
+      p = above;
+      slope = above > 0 ? 1 : 0;
+    } else {
+      p = above * above;
+      slope = above;
+    }
+  }
+  return made;
+}
+
+// s = score(q, k); then with ds its gradients, added.
+double plain_score(const Case& c, const double* q, const double* k, const double* theta) {
+  double sum = 0, q_square = 0, k_square = 0;
+  for (std::int64_t x = 0; x < c.width; ++x) {
+    sum += theta != nullptr ? theta[x] * std::tanh(q[x] + k[x]) : q[x] * k[x];
+    q_square += q[x] * q[x];
+    k_square += k[x] * k[x];
+  }
+  const double lengths = std::sqrt(q_square) * std::sqrt(k_square);
+  return c.score.name != "cosine" ? c.scale * sum : lengths == 0 ? 0 : c.scale * sum / lengths;
+}
+void plain_backward(const Case& c, const double* q, const double* k, const double* theta, double ds, double* dq,
+                    double* dk, double* d_theta) {
+  double q_square = 0, k_square = 0, cosine = 0;
+  for (std::int64_t x = 0; x < c.width; ++x) {
+    q_square += q[x] * q[x];
+    k_square += k[x] * k[x];
+    cosine += q[x] * k[x];
+  }
+  const double q_length = std::sqrt(q_square), k_length = std::sqrt(k_square);
+  if (c.score.name == "cosine" && q_length * k_length == 0) return;
+  cosine /= q_length * k_length;
+  for (std::int64_t x = 0; x < c.width; ++x) {
+    if (theta != nullptr) {
+      const double t = std::tanh(q[x] + k[x]), g = ds * theta[x] * (1 - t * t);
+      dq[x] += g;
+      dk[x] += g;
+      d_theta[x] += ds * t;
+    } else if (c.score.name == "cosine") {
+      const double u = q[x] / q_length, w = k[x] / k_length;
+      dq[x] += ds * c.scale * (w - u * cosine) / q_length;
+      dk[x] += ds * c.scale * (u - w * cosine) / k_length;
+    } else {
+      dq[x] += ds * c.scale * k[x];
+      dk[x] += ds * c.scale * q[x];
+    }
+  }
+}
+
+// The whole call in f64, a formula a pair. Of names that are not known here: attend itself in f64.
+Outcome plain_run(const Case& c) {
+  const std::set<std::string> scores = {"additive", "cosine", "dot", "scaled_dot"};
+  const std::set<std::string> aligns = {"entmax15", "softmax", "sparsemax", "uniform"};
+  if (!scores.contains(c.score.name) || !aligns.contains(c.align.name) ||
+      !std::all_of(c.scopes.begin(), c.scopes.end(), is_known)) {
+    return run(c.clean, Weights::kPlain, DType::kF64);
+  }
+  const Call& call = c.clean;
+  Outcome made;
+  const Tensor inputs[] = {call.dy, call.q, call.k, call.v, call.theta, call.bias};
+  const double* from[6] = {};
+  double* to[6] = {};
+  Tensor held[6];
+  for (int part = 0; part < 6; ++part) {
+    if (!inputs[part].defined()) continue;
+    held[part] = inputs[part].to(DType::kF64);
+    made.parts[part] = Tensor::zeros(inputs[part].shape(), DType::kF64);
+    from[part] = held[part].data<double>();
+    to[part] = made.parts[part].data<double>();
+  }
+  const std::vector<std::int32_t> places = bias_places(c);
+  const std::int64_t alibis =
+      std::count_if(c.scopes.begin(), c.scopes.end(), [](const Term& each) { return each.name == "alibi"; });
+  for (std::int64_t map = 0; map < c.batch * c.heads; ++map) {
+    made.weights.push_back(Tensor::zeros({c.queries, c.keys}, DType::kF64));
+    const std::int64_t item = map / c.heads, head = map % c.heads;
+    const std::int64_t first_key = (item * c.groups + c.group(head)) * c.keys;
+    const std::int64_t theta_at = call.theta.defined() && call.theta.rank() == 2 ? head * c.width : 0;
+    const double* theta = call.theta.defined() ? from[kTheta] + theta_at : nullptr;
+    const double slope = std::exp2(-8.0 * static_cast<double>(head + 1) / static_cast<double>(c.heads));
+    for (std::int64_t i = 0; i < c.queries; ++i) {
+      const std::int64_t row = map * c.queries + i;
+      const double *q = from[kQueries] + row * c.width, *dy = from[kContext] + row * c.values;
+      std::vector<std::int64_t> seen;
+      std::vector<double> s;
+      for (std::int64_t j = 0; j < c.keys; ++j) {
+        if (!c.sees(item, head, i, j)) continue;
+        seen.push_back(j);
+        const double distance = static_cast<double>(std::abs(i + call.place() - j));
+        s.push_back(plain_score(c, q, from[kKeys] + (first_key + j) * c.width, theta) -
+                    static_cast<double>(alibis) * slope * distance);
+        if (!places.empty()) s.back() += from[kBias][places[size(row * c.keys + j)]];
+      }
+      const Aligned p = aligned(c, s);
+      std::vector<double> kept(seen.size(), 1), dp(seen.size());
+      double share = 0, slopes = 0;
+      const RandomKey key = kDropoutKey.at(call.ids[size(item)])
+                                .at(static_cast<std::uint64_t>(head))
+                                .at(static_cast<std::uint64_t>(i + call.place()));
+      for (std::size_t at = 0; at < seen.size(); ++at) {
+        const std::int64_t value = (first_key + seen[at]) * c.values;
+        if (call.dropout > 0) {
+          const bool stays = random_bits(key, static_cast<std::uint64_t>(seen[at])) >= dropout_threshold(call.dropout);
+          kept[at] = stays ? 1 / (1 - static_cast<double>(call.dropout)) : 0;
+        }
+        made.weights.back().data<double>()[i * c.keys + seen[at]] = p.weights[at];
+        for (std::int64_t x = 0; x < c.values; ++x) {
+          to[kContext][row * c.values + x] += p.weights[at] * kept[at] * from[kValues][value + x];
+          to[kValues][value + x] += p.weights[at] * kept[at] * dy[x];
+          dp[at] += kept[at] * dy[x] * from[kValues][value + x];
+        }
+        share += p.slopes[at] * dp[at];
+        slopes += p.slopes[at];
+      }
+      for (std::size_t at = 0; at < seen.size(); ++at) {
+        if (p.slopes[at] == 0) continue;
+        const double ds = p.slopes[at] * (dp[at] - share / slopes);
+        const std::int64_t j = seen[at], of_key = (first_key + j) * c.width;
+        plain_backward(c, q, from[kKeys] + of_key, theta, ds, to[kQueries] + row * c.width, to[kKeys] + of_key,
+                       to[kTheta] == nullptr ? nullptr : to[kTheta] + theta_at);
+        if (!places.empty()) to[kBias][places[size(row * c.keys + j)]] += ds;
+      }
+    }
+  }
+  return made;
 }
 
 // ------------------------------------------------------------------------------------------ what a call may differ by
@@ -458,6 +632,7 @@ Terms find_terms(const Case& c, const Outcome& exact, const Outcome& got) {
   const Call& call = c.clean;
   const bool product = c.score.name == "dot" || c.score.name == "scaled_dot", cosine = c.score.name == "cosine";
   const bool additive = call.theta.defined();
+  const double scale = std::abs(c.scale);
   const double keep = 1 / (1 - static_cast<double>(call.dropout)), sharp = 1 / c.temperature;
   const std::int64_t alibis = std::count_if(c.scopes.begin(), c.scopes.end(), [](const Term& each) {
     return each.name != "causal" && each.name != "window" && each.name != "local_m";
@@ -488,9 +663,9 @@ Terms find_terms(const Case& c, const Outcome& exact, const Outcome& got) {
       const float* k = call.k.data<float>() + (first_key + j) * c.width;
       double of_score = 0;
       for (std::int64_t x = 0; x < c.width && !cosine && !additive; ++x) {
-        of_score += c.scale * std::abs(static_cast<double>(q[x]) * static_cast<double>(k[x]));
+        of_score += scale * std::abs(static_cast<double>(q[x]) * static_cast<double>(k[x]));
       }
-      if (cosine) of_score = c.scale;
+      if (cosine) of_score = scale;
       if (additive) of_score = most_theta * static_cast<double>(c.width);
       if (!product && !cosine && !additive) of_score += q_length + length(k, c.width);
       of_score += static_cast<double>(alibis) * static_cast<double>(std::abs(i + call.place() - j));
@@ -522,7 +697,7 @@ Terms find_terms(const Case& c, const Outcome& exact, const Outcome& got) {
     mean = slopes > 0 ? mean / slopes : 0;
     for (std::size_t at = 0; at < size(c.keys); ++at) doubt += 2 * lambda * bend[at] * (reach[at] + mean);
     doubt = slopes > 0 ? doubt / slopes : 0;
-    const double q_slope = cosine ? 2 * c.scale / std::max(q_length, 1e-30) : 0;
+    const double q_slope = cosine ? 2 * scale / std::max(q_length, 1e-30) : 0;
     for (std::int64_t j = 0; j < c.keys; ++j) {
       const std::size_t at = size(j);
       if (p[j] == 0 && p32[j] == 0) continue;
@@ -536,10 +711,10 @@ Terms find_terms(const Case& c, const Outcome& exact, const Outcome& got) {
       const double ds = kink ? kInfinite : (slope[at] + 2 * lambda * bend[at]) * (reach[at] + mean) + slope[at] * doubt;
       if (ds == 0) continue;
       const double k_length = length(k, c.width);
-      double to_q = q_slope, to_k = cosine ? 2 * c.scale / std::max(k_length, 1e-30) : 0;
+      double to_q = q_slope, to_k = cosine ? 2 * scale / std::max(k_length, 1e-30) : 0;
       if (!cosine && !additive) {
-        to_q += c.scale * largest(k, c.width);
-        to_k += c.scale * q_largest;
+        to_q += scale * largest(k, c.width);
+        to_k += scale * q_largest;
       }
       if (additive || !product) {
         to_q += most_theta * (1 + q_largest + largest(k, c.width));
@@ -941,7 +1116,7 @@ struct Tally {
 std::string trouble_of(Case& c, Tally& tally) {
   const ThreadLimit limit(1);
   const Outcome clean = run(c.clean, Weights::kPlain);
-  const Outcome exact = run(c.clean, Weights::kPlain, DType::kF64);
+  const Outcome exact = plain_run(c);
   const auto near = [&](const Outcome& got) {
     const Terms terms = find_terms(c, exact, got);
     if (c.align.name != "softmax") {
