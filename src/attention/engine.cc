@@ -103,12 +103,13 @@ struct View {
   }
   const T* theta_of(std::int64_t head) const { return theta == nullptr ? nullptr : theta + head * theta_step; }
   const T* table_of(std::int64_t head) const { return table == nullptr ? nullptr : table + head * table_step; }
+  // By where the query stands, so that one query at a time drops what the whole drops.
   RandomKey key_of(const Place& place, std::size_t i) const {
     std::uint64_t id;
     std::memcpy(&id, call.ids.data<std::int32_t>() + 2 * place.item, sizeof(id));
     return call.key.at(id)
         .at(static_cast<std::uint64_t>(place.head))
-        .at(static_cast<std::uint64_t>(place.queries.begin) + i);
+        .at(static_cast<std::uint64_t>(place.queries.begin + place.offset) + i);
   }
 
   const AttendCall& call;
@@ -307,6 +308,7 @@ struct BlockWork {
     if (v.centres != nullptr) place.centres = v.centres + v.row(block.item, head, block.queries.begin);
     visible = segment.keys;
     for (const auto& scope : v.stages.scopes) {
+      if (v.call.staged) break;
       const Range range = scope->visible(place);
       visible = {std::max(visible.begin, range.begin), std::min(visible.end, range.end)};
     }
@@ -380,6 +382,7 @@ struct BlockWork {
 
  private:
   Cover cover_of(const Place& tile) const {
+    if (view.call.staged) return Cover::kSome;  // so that no scope is left out
     Cover cover = Cover::kAll;
     for (const auto& scope : view.stages.scopes) {
       const Cover each = scope->cover(tile);
@@ -406,7 +409,7 @@ void clear(RowsOf<T> x) {
 // Whether a block needs its rows whole: then all tiles of them are held at once.
 template <class T>
 bool needs_whole_rows(const View<T>& view) {
-  return !view.stages.align->streams() || view.stages.read->is_pointer();
+  return !view.stages.align->streams() || view.stages.read->is_pointer() || view.call.staged;
 }
 
 // The memory of a thread.
@@ -416,7 +419,7 @@ struct Buffers {
       : stride(needs_whole_rows(view) ? std::max<std::int64_t>(1, (plan.longest + 15) / 16 * 16) : kKeyTile),
         query_size((kQueryTile * view.width + 15) / 16 * 16),
         extra_size(view.gate != nullptr || view.stages.read->is_pointer() ? kQueryTile * stride : 0),
-        total(2 * query_size + 2 * kQueryTile * stride + extra_size + 64) {}
+        total(2 * query_size + 2 * kQueryTile * stride + extra_size + 64 * (stride / kKeyTile + 1)) {}
   void use(T* memory) {
     q = memory;
     dq = q + query_size;
@@ -499,6 +502,51 @@ void forward_block(const BlockWork<T>& work, const Packed<T>& values, Buffers<T>
   align.weigh(whole, peak, tau);
   work.for_each_tile(
       false, [&](const Place& tile, std::int64_t t, Cover) { read(tile, t, work.part(at.s, at.stride, tile, true)); });
+}
+
+// The same stage after stage over whole rows, with nothing skipped: what the passes above have to agree with, bit for
+// bit. Softmax still goes from tile to tile, because the order of its sum is part of its bits.
+template <class T>
+void staged_forward_block(const BlockWork<T>& work, const Packed<T>& values, Buffers<T> at, T* context, T* peaks,
+                          T* taus) {
+  const View<T>& view = work.view;
+  const Align& align = *view.stages.align;
+  const std::int64_t first = view.row(work.place.item, work.place.head, work.place.queries.begin);
+  const RowsOf<T> out{context + first * view.value_width, work.rows(), size(view.value_width), size(view.value_width)};
+  T *peak = peaks + first, *tau = taus + first;
+  const auto factor_of = [&](std::int64_t t) { return at.factor + 64 * t; };
+  const auto part = [&](const Place& tile) { return work.part(at.s, at.stride, tile, true); };
+
+  const RowsOf<T> q = at.queries(at.q, work.rows(), view.width);
+  view.tiles.prepare_queries(view.call.sizes, work.query_rows(), q);
+  work.for_each_tile(
+      true, [&](const Place& tile, std::int64_t t, Cover cover) { work.score(tile, t, cover, q, part(tile)); });
+
+  if (align.streams()) {
+    std::fill_n(peak, work.rows(), kHidden<T>);
+    std::fill_n(tau, work.rows(), T(0));
+    work.for_each_tile(
+        true, [&](const Place& tile, std::int64_t t, Cover) { align.absorb(part(tile), peak, tau, factor_of(t)); });
+  } else {
+    const RowsOf<T> whole{at.s, work.rows(), size(work.span()), size(at.stride)};
+    align.solve(whole, peak, tau);
+    align.weigh(whole, peak, tau);
+  }
+  work.for_each_tile(true, [&](const Place& tile, std::int64_t, Cover) {
+    work.gate(tile, part(tile));
+    work.drop(tile, part(tile));
+  });
+
+  clear(out);
+  work.for_each_tile(true, [&](const Place& tile, std::int64_t t, Cover) {
+    if (align.streams()) scale_rows(out, factor_of(t));
+    const KeysOf<T> v = work.values_of(values, tile, t);
+    selected_product(as_matrix(RowsOf<const T>(part(tile))), v.rows, v.finite, out);
+    if (view.table != nullptr) view.stages.read->forward(tile, part(tile), view.table_of(tile.head), out);
+  });
+  if (!align.streams()) return;
+  align.settle(work.rows(), peak, tau, at.factor);
+  scale_rows(out, at.factor);
 }
 
 // Where gradients go; all is added to.
@@ -588,20 +636,25 @@ void backward_block(const BlockWork<T>& work, const Packed<T>& values, Buffers<T
     if (to.bias == nullptr) return;
     for (std::size_t i = 0; i < ds.count; ++i) {
       T* bias = to.bias + work.bias_at(tile, i);
-      for (std::size_t j = 0; j < ds.width; ++j)
-        bias[static_cast<std::int64_t>(j) * view.bias_steps[3]] += ds.row(i)[j];
+      for (std::size_t j = 0; j < ds.width; ++j) {
+        T& sum = bias[static_cast<std::int64_t>(j) * view.bias_steps[3]];
+        sum = (sum + ds.row(i)[j]) + T(0);
+      }
     }
   };
   const T *peak = peaks + first, *tau = taus + first;
+  if (pointer) {
+    sum_products(dy, context_rows, {work.begin, work.visible.end}, at.factor);
+  } else if (align.streams()) {
+    dot_rows(dy, context_rows, at.factor);
+  }
   if (whole) {
     work.for_each_tile(true, score);
     const RowsOf<T> s{at.s, work.rows(), size(work.span()), size(at.stride)};
     const RowsOf<T> dp{at.dp, work.rows(), size(work.span()), size(at.stride)};
-    if (align.streams()) sum_products(dy, context_rows, {work.begin, work.visible.end}, at.factor);
     align.pullback(s, peak, tau, at.factor, dp);
     work.for_each_tile(false, [&](const Place& tile, std::int64_t t, Cover) { spread(tile, t); });
   } else {
-    dot_rows(dy, context_rows, at.factor);
     work.for_each_tile(false, [&](const Place& tile, std::int64_t t, Cover cover) {
       score(tile, t, cover);
       align.pullback(work.part(at.s, at.stride, tile, false), peak, tau, at.factor,
@@ -609,6 +662,7 @@ void backward_block(const BlockWork<T>& work, const Packed<T>& values, Buffers<T
       spread(tile, t);
     });
   }
+  plain_zeros(dq);
   const std::int64_t query = view.query_row(work.place.item, work.place.head, work.place.queries.begin);
   view.tiles.finish_queries(view.call.sizes, work.query_rows(), RowsOf<const T>(dq),
                             RowsOf<T>{to.dq + query * view.width, work.rows(), size(view.width), size(view.width)});
@@ -842,6 +896,7 @@ Attention attend(const Mechanism& mechanism, Var q, Var k, Var v, const AttendOp
   call.offset = in.offset;
   call.dropout = options.dropout;
   call.key = options.key;
+  call.staged = options.staged;
   const bool pointer = stages.read->is_pointer();
   const Tensor values = pointer ? Tensor() : v.value();
   const Tensor context = tape.make({in.batch, in.sizes.heads, in.queries, pointer ? in.keys : v[3]}, type);
@@ -870,8 +925,14 @@ Attention attend(const Mechanism& mechanism, Var q, Var k, Var v, const AttendOp
       const std::int64_t head = static_cast<std::int64_t>(index) % view.heads;
       Buffers<T> mine = buffers;
       mine.use(memory.data<T>() + worker * buffers.total);
-      forward_block(BlockWork<T>(view, ready.keys, block, head), packed_values, mine, context.data<T>(),
-                    call.peaks.data<T>(), call.taus.data<T>());
+      const auto forward = call.staged && !pointer ? staged_forward_block<T> : forward_block<T>;
+      forward(BlockWork<T>(view, ready.keys, block, head), packed_values, mine, context.data<T>(), call.peaks.data<T>(),
+              call.taus.data<T>());
+      // A tile of weights 0 may be skipped or added: a −0 that faded away becomes 0 by adding 0. So it always does,
+      // here and in the gradients.
+      const std::int64_t first = view.row(block.item, head, block.queries.begin);
+      plain_zeros(RowsOf<T>{context.data<T>() + first * context[3], size(block.queries.count()), size(context[3]),
+                            size(context[3])});
     });
 
     const Var inputs[] = {made.q, made.k, pointer ? Var() : v, made.theta, made.table, made.centres, made.bias};
@@ -924,7 +985,7 @@ Attention attend(const Mechanism& mechanism, Var q, Var k, Var v, const AttendOp
           };
           const Outlets<T> to{dq.data<T>(),     d_prepared.data<T>(), data_of(dv),       of_item(d_theta),
                               of_item(d_table), data_of(d_bias),      data_of(d_centres)};
-          if (!pointer) {
+          if (!pointer && heads.count() > 0) {
             for (std::int64_t list = again.value_list(item, heads.begin); list <= again.value_list(item, heads.end - 1);
                  ++list) {
               prepare_values(again, ready.plan, all_values, list);
@@ -938,16 +999,27 @@ Attention attend(const Mechanism& mechanism, Var q, Var k, Var v, const AttendOp
                              dy.data<T>(), call.peaks.data<T>(), call.taus.data<T>(), to);
             }
           }
-          const bool last = !again.shares_keys || item + 1 == items.end;  // of those who use these keys
-          if (!again.tiles.prepares_keys() || !last) continue;
-          for (std::int64_t list = again.key_list(item, heads.begin); list <= again.key_list(item, heads.end - 1);
-               ++list) {
+          const auto lists_of = [](std::int64_t first, std::int64_t last, auto each) {
+            for (std::int64_t list = first; list <= last; ++list) each(list);
+          };
+          if (heads.count() == 0) continue;
+          if (!pointer) {
+            lists_of(again.value_list(item, heads.begin), again.value_list(item, heads.end - 1),
+                     [&](std::int64_t list) {
+                       plain_zeros(RowsOf<T>{dv.data<T>() + list * again.keys * again.value_width, size(again.keys),
+                                             size(again.value_width), size(again.value_width)});
+                     });
+          }
+          if (again.shares_keys && item + 1 < items.end) continue;  // others use these keys, too
+          lists_of(again.key_list(item, heads.begin), again.key_list(item, heads.end - 1), [&](std::int64_t list) {
             const RowsOf<const T> rows = again.key_rows(list, {0, again.keys});
             const std::int64_t at = rows.data - again.k;
-            again.tiles.finish_keys(call.sizes, rows,
-                                    RowsOf<const T>{d_prepared.data<T>() + at, rows.count, rows.width, rows.stride},
+            const RowsOf<T> d{d_prepared.data<T>() + at, rows.count, rows.width, rows.stride};
+            plain_zeros(d);
+            if (!again.tiles.prepares_keys()) return;
+            again.tiles.finish_keys(call.sizes, rows, RowsOf<const T>(d),
                                     RowsOf<T>{dk.data<T>() + at, rows.count, rows.width, rows.stride});
-          }
+          });
         }
       });
       for (const auto& [parts, whole] : {std::pair(d_theta, made.theta), std::pair(d_table, made.table)}) {

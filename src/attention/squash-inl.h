@@ -2,8 +2,9 @@
 // one-line functions, weight and its slope, once for vectors and once for numbers, and kUnit with weight(kUnit) = 1.
 //
 // τ comes from Newton's method started on the left, at −kUnit: there Σ p ≥ 1, and since the sum is convex in τ every
-// step stays on the left until digits run out (for sparsemax this is Michelot's algorithm). If p_j = f(s_j − τ) sums to
-// one and g = f′, then ds = g·(dp − Σ g·dp/Σ g).
+// step stays on the left until digits run out (for sparsemax this is Michelot's algorithm). The sum of the first step
+// may be a hundred and its last digit beyond the root: so the step that goes back, from a sum near one, is taken, too.
+// If p_j = f(s_j − τ) sums to one and g = f′, then ds = g·(dp − Σ g·dp/Σ g).
 
 #ifndef REGARD_ATTENTION_SQUASH_INL_H_PLAIN  // what does not depend on the target
 #define REGARD_ATTENTION_SQUASH_INL_H_PLAIN
@@ -41,7 +42,7 @@ struct SquashAlign : Align {
         }
         const double next = slopes == 0 ? tau[i] : tau[i] + (sum - 1) / slopes;
         const bool further = next > tau[i];
-        if (further || std::isnan(next)) tau[i] = next;
+        tau[i] = next;
         if (!further) break;
       }
     }
@@ -146,7 +147,7 @@ void SquashSolve(Tile s, float* peak, float* tau) {
           s.width, [&](auto, auto v) HWY_ATTR { return SquashSlope<F>(v, peak[i], at); }, row);
       const float next = slopes == 0.0f ? at : at + (sum - 1.0f) / slopes;
       const bool further = next > at;
-      if (further || std::isnan(next)) at = next;
+      at = next;
       if (!further) break;
     }
     tau[i] = at;

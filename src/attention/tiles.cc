@@ -54,6 +54,12 @@ void ScaleRows(Tile x, const float* factors) {
   }
 }
 
+void PlainZeros(Tile x) {
+  for (std::size_t i = 0; i < x.count; ++i) {
+    Map([](auto d, auto v) HWY_ATTR { return hn::Add(v, hn::Zero(d)); }, x.row(i), x.width, x.row(i));
+  }
+}
+
 void DotRows(Rows x, Rows y, float* to) {
   for (std::size_t i = 0; i < x.count; ++i) to[i] = Dot16(x.row(i), y.row(i), x.width);
 }
@@ -205,6 +211,7 @@ namespace {
 HWY_EXPORT(AllFinite);
 HWY_EXPORT(SelectedProduct);
 HWY_EXPORT(ScaleRows);
+HWY_EXPORT(PlainZeros);
 HWY_EXPORT(DotRows);
 HWY_EXPORT(NormaliseRows);
 HWY_EXPORT(NormaliseRowsBackward);
@@ -228,6 +235,7 @@ void selected_product(Matrix a, Rows b, bool finite, Tile c) {
 }
 
 void scale_rows(Tile x, const float* factors) { HWY_DYNAMIC_DISPATCH(ScaleRows)(x, factors); }
+void plain_zeros(Tile x) { HWY_DYNAMIC_DISPATCH(PlainZeros)(x); }
 void dot_rows(Rows x, Rows y, float* to) { HWY_DYNAMIC_DISPATCH(DotRows)(x, y, to); }
 void normalise_rows(Rows x, float length, Tile y) { HWY_DYNAMIC_DISPATCH(NormaliseRows)(x, length, y); }
 void normalise_rows_backward(Rows x, Rows dy, float length, Tile dx) {

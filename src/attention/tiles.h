@@ -23,6 +23,7 @@ bool all_finite(Rows x);
 void selected_product(Matrix a, Rows b, bool finite, Tile c);
 
 void scale_rows(Tile x, const float* factors);      // row i · factors[i]; a factor of 1 leaves it alone
+void plain_zeros(Tile x);                           // −0 becomes 0
 void dot_rows(Rows x, Rows y, float* to);           // to[i] = x_i·y_i
 void normalise_rows(Rows x, float length, Tile y);  // y_i = length·x_i/‖x_i‖; 0 stays 0
 void normalise_rows_backward(Rows x, Rows dy, float length, Tile dx);  // added; where dy is 0, x is not read
@@ -65,6 +66,13 @@ template <class T>
 void scale_rows(RowsOf<T> x, const T* factors) {
   for (std::size_t i = 0; i < x.count; ++i) {
     for (std::size_t c = 0; c < x.width && factors[i] != 1; ++c) x.row(i)[c] *= factors[i];
+  }
+}
+
+template <class T>
+void plain_zeros(RowsOf<T> x) {
+  for (std::size_t i = 0; i < x.count; ++i) {
+    for (std::size_t c = 0; c < x.width; ++c) x.row(i)[c] += T(0);
   }
 }
 
@@ -186,6 +194,7 @@ inline void selected_product(MatrixOf<const double> a, RowsOf<const double> b, b
   reference::selected_product(a, b, c);
 }
 inline void scale_rows(RowsOf<double> x, const double* factors) { reference::scale_rows(x, factors); }
+inline void plain_zeros(RowsOf<double> x) { reference::plain_zeros(x); }
 inline void dot_rows(RowsOf<const double> x, RowsOf<const double> y, double* to) { reference::dot_rows(x, y, to); }
 inline void normalise_rows(RowsOf<const double> x, double length, RowsOf<double> y) {
   reference::normalise_rows(x, length, y);

@@ -494,16 +494,17 @@ std::vector<Scalar> formula(const Made& m, std::span<const Numbers> x, Items ite
         for (std::size_t at = 0; at < seen.size(); ++at) {
           for (const Term& scope : m.line.scopes) {
             const bool unread = p[at].place < 0 && p[at].value == 0;  // what has no weight gets none
-            if (scope.name != "local_p" || *number_of(scope, "distance") == 0 || unread) continue;
-            const Scalar z =
-                (Scalar(static_cast<double>(seen[at])) - centre) / Scalar(*number_of(scope, "distance") / 2);
+            if (scope.name != "local_p" || unread) continue;
+            const double reach = *number_of(scope, "distance");
+            const Scalar z = reach == 0 ? without_gradient(centre) * Scalar(0)  // the only one seen is p_i itself
+                                        : (Scalar(static_cast<double>(seen[at])) - centre) / Scalar(reach / 2);
             p[at] = p[at] * exp(-(z * z) * Scalar(0.5));
           }
         }
         const auto dropped = [&](std::size_t at) {
           const RandomKey key = kDropoutKey.at(static_cast<std::uint64_t>(items.begin + item))
                                     .at(static_cast<std::uint64_t>(head))
-                                    .at(static_cast<std::uint64_t>(i));
+                                    .at(static_cast<std::uint64_t>(i + s.offset));
           return s.dropout != 0 &&
                  random_bits(key, static_cast<std::uint64_t>(seen[at])) < dropout_threshold(s.dropout);
         };
@@ -697,6 +698,8 @@ Row row<Op::attend>() {
   add(sized(wide, 1, 1, 1, 260, 260, 2, 1));
   Setup behind = scoped(plain, {"causal", "alibi"});
   behind.offset = 126;
+  add(sized(behind, 1, 2, 1, 5, 131, 3, 2));
+  behind.dropout = 0.25f;
   add(sized(behind, 1, 2, 1, 5, 131, 3, 2));
   add(sized(scoped(plain, {"documents", "causal"}), 2, 2, 1, 37, 37, 3, 2));
   add(sized(scoped(plain, {"lengths", "mask", "window:2"}), 3, 2, 2, 7, 7, 3, 2));

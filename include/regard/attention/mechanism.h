@@ -86,6 +86,8 @@ struct AttendOptions {
   float dropout = 0;
   RandomKey key = RandomKey(0);             // of this step and layer
   std::span<const std::uint64_t> ids = {};  // of the examples; none: their numbers in the batch
+  bool staged = false;  // whole rows of scores, stage after stage, nothing skipped: the same bits, for those who look
+                        // for a mistake
 };
 
 struct AskedWeights {
@@ -109,6 +111,7 @@ struct AttendCall {
   std::int64_t offset = 0;
   float dropout = 0;
   RandomKey key = RandomKey(0);
+  bool staged = false;
 };
 
 // What is needed to make the weights of one call again; valid until its step ends, then it throws. keep() copies.
