@@ -6,6 +6,7 @@ its name is part of the answer.
 
 import argparse
 import functools
+import itertools
 import json
 import os
 import sys
@@ -167,6 +168,109 @@ def ways_recurrent(make, packed, case, x, dy, input, input_bias, recurrent, recu
     yield "packed" if packed else "padded", run
 
 
+def attention_ways(inputs, seed, function):
+    """`function` of leaves, forward or (seed given) forward and backward: context and gradients."""
+    leaves = [each.detach().requires_grad_(seed is not None) for each in inputs]
+
+    def run(call=function):
+        if seed is None:
+            return call(*leaves)
+        for leaf in leaves:
+            leaf.grad = None
+        with torch.enable_grad():
+            context = call(*leaves)
+            context.backward(seed)
+        return context
+
+    def output(call):
+        parts = [run(call).detach()] + [leaf.grad for leaf in leaves[:3] if seed is not None]
+        return torch.cat([part.reshape(-1) for part in parts])
+
+    for name, call in (("eager", function), ("compile", None)):
+        if name == "compile":
+            if EAGER_ONLY:
+                continue
+            call = compiled(function)
+        way = functools.partial(run, call)
+        way.output = functools.partial(output, call)
+        yield name, way
+
+
+def ways_attention(hidden, case, q, k, v, dy, lengths):
+    """scaled_dot_product_attention in its best public ways: is_causal; masks of booleans or of numbers."""
+    seed = dy if case["backward"] else None
+    options = {"dropout_p": case["dropout"] / 10}
+    masks = [("", options)]
+    if hidden == "causal":
+        masks = [("", options | {"is_causal": True})]
+    elif hidden != "none":
+        places = torch.arange(case["keys"])
+        if hidden == "padding":
+            seen = (places[None, :] < lengths[:, None])[:, None, None, :]
+        else:
+            seen = ((places[None, :] - places[:, None]).abs() <= case["window"])[None, None]
+        numbers = torch.zeros(seen.shape).masked_fill(~seen, -torch.inf)
+        masks = [("bool ", options | {"attn_mask": seen}), ("float ", options | {"attn_mask": numbers})]
+    for name, given in masks:
+        function = functools.partial(F.scaled_dot_product_attention, **given)
+        for way, run in itertools.islice(attention_ways((q, k, v), seed, function), 1):
+            yield name + way, run
+
+
+def sparsemax(scores):
+    """Martins and Astudillo 2016: by sorting."""
+    ordered = torch.sort(scores, -1, descending=True).values
+    sums = ordered.cumsum(-1) - 1
+    counts = torch.arange(1, scores.shape[-1] + 1, dtype=scores.dtype)
+    support = (counts * ordered > sums).sum(-1, keepdim=True)
+    return torch.relu(scores - sums.gather(-1, support - 1) / support)
+
+
+def entmax15(scores):
+    """Peters et al. 2019: by sorting."""
+    scores = scores / 2
+    scores = scores - scores.amax(-1, keepdim=True).detach()
+    ordered = torch.sort(scores, -1, descending=True).values
+    counts = torch.arange(1, scores.shape[-1] + 1, dtype=scores.dtype)
+    mean, square = ordered.cumsum(-1) / counts, (ordered * ordered).cumsum(-1) / counts
+    tau = mean - torch.sqrt(torch.clamp((1 - counts * (square - mean * mean)) / counts, min=0))
+    support = (tau <= ordered).sum(-1, keepdim=True)
+    weights = torch.relu(scores - tau.gather(-1, support - 1))
+    return weights * weights
+
+
+def ways_mechanism(name, case, q, k, v, dy, lengths, theta=None):
+    """Forward and backward of a plain formulation."""
+    def product(q, k, v, align):
+        return align(q @ k.transpose(-1, -2) / case["width"] ** 0.5) @ v
+
+    places = torch.arange(case["keys"])
+    seen = torch.ones(case["batch"], case["heads"], case["queries"], case["keys"])
+    slopes = 2.0 ** (-8 * (torch.arange(case["heads"]) + 1) / case["heads"])
+    lean = -slopes[:, None, None] * (places[None, :] - places[:, None]).abs()
+    formulas = {
+        "dot": lambda q, k, v: F.scaled_dot_product_attention(q, k, v, scale=1.0),
+        "scaled_dot": F.scaled_dot_product_attention,
+        "softmax": F.scaled_dot_product_attention,
+        "causal": functools.partial(F.scaled_dot_product_attention, is_causal=True),
+        "alibi": lambda q, k, v: F.scaled_dot_product_attention(q, k, v, attn_mask=lean[None]),
+        "cosine": lambda q, k, v: F.scaled_dot_product_attention(F.normalize(q, dim=-1), F.normalize(k, dim=-1), v,
+                                                                 scale=1.0),
+        "sparsemax": lambda q, k, v: product(q, k, v, sparsemax),
+        "entmax15": lambda q, k, v: product(q, k, v, entmax15),
+        # Weights in full, as they have to be when each query sees keys of its own.
+        "uniform": lambda q, k, v: (seen / seen.sum(-1, keepdim=True)).expand(*q.shape[:-1], -1) @ v + 0 * (q + k),
+        "additive": lambda q, k, v, theta: torch.softmax(
+            torch.tanh(q[..., :, None, :] + k[..., None, :, :]) @ theta, -1) @ v,
+    }
+    inputs = (q, k, v) if theta is None else (q, k, v, theta)
+    yield from attention_ways(inputs, dy, formulas[name])
+
+
+ATTENTION = {"q": ("batch", "heads", "queries", "width"), "k": ("batch", "heads", "keys", "width"),
+             "v": ("batch", "heads", "keys", "width"), "dy": ("batch", "heads", "queries", "width"),
+             "lengths": ("batch",)}
+
 RECURRENT = {"x": ("time", "batch", "width"), "dy": ("time", "batch", "width"), "input": ("width", "all"),
              "input_bias": ("all",), "recurrent": ("width", "all"), "recurrent_bias": ("all",), "lengths": ("batch",)}
 
@@ -190,6 +294,12 @@ OPERATIONS = {
 for name, function in {"add": lambda x, w: x + w, "multiply": lambda x, w: x * w, "tanh": lambda x, w: torch.tanh(x),
                        "matmul": torch.mm, "chain": chain}.items():
     OPERATIONS["overhead_" + name] = (ways_overhead(function), dict.fromkeys(("x", "w", "seed"), ("side", "side")))
+
+for name in ("none", "causal", "padding", "window"):
+    OPERATIONS["attention_" + name] = (functools.partial(ways_attention, name), ATTENTION)
+for name in ("dot", "scaled_dot", "softmax", "causal", "alibi", "cosine", "sparsemax", "entmax15", "uniform"):
+    OPERATIONS["mechanism_" + name] = (functools.partial(ways_mechanism, name), ATTENTION)
+OPERATIONS["mechanism_additive"] = (functools.partial(ways_mechanism, "additive"), ATTENTION | {"theta": ("width",)})
 
 EAGER_ONLY = False
 OUTPUT = False
