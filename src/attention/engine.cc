@@ -1,8 +1,10 @@
-// The schedules of attention: forward, backward and weights are three drivers over the same stages. Tiles have 60
-// queries and 128 keys, counted from the first of their own sequence, so that what a row computes depends on nothing
-// but its sequence. Only peak and τ of a row are kept; the other two passes make the scores again.
+// The schedules of attention: forward, backward and weights are three drivers over the same stages. Tiles have 128
+// keys, counted from the first of their own sequence, so that what a row computes depends on nothing but its sequence;
+// a row knows nothing of the rows beside it, so their number is a matter of speed. Only peak and τ of a row are kept;
+// the other two passes make the scores again.
 //
-// One tile's journey: score.forward -> bias -> scopes -> align -> dropout -> context += p·v.
+// One tile's journey: score.forward -> bias -> scopes -> align -> dropout -> context += p·v, a dozen queries at a time,
+// so that their scores never leave the first cache.
 #include <algorithm>
 #include <cstring>
 
@@ -18,8 +20,12 @@
 namespace regard {
 namespace {
 
-constexpr std::int64_t kQueryTile = 60;  // ten register blocks of a product
+constexpr std::int64_t kQueryTile = 60;  // ten register blocks of a product: what a thread takes at a time
 constexpr std::int64_t kKeyTile = 128;   // a tile of scores and the keys and values beside it stay in the second cache
+constexpr std::int64_t kQueryPart = 12;  // queries whose scores are made and used at once
+constexpr std::int64_t kMostQueries = kQueryTile + kQueryPart;  // the last rows of a sequence join the tile before
+constexpr std::int64_t kBackTile = 120;   // queries of a backward tile: what is added to keys and values is read less
+constexpr std::int64_t kMaskedPart = 24;  // queries of a backward tile that share a view when they do not see all
 
 using Cover = Scope::Cover;
 
@@ -112,10 +118,16 @@ struct Plan {
   Segment* segments = nullptr;            // of all items, one after another
   std::int64_t* first_segment = nullptr;  // [batch + 1]
   Block* blocks = nullptr;                // of one head each, the same for all heads
+  std::int64_t* first_block = nullptr;    // [batch + 1]
   std::int64_t block_count = 0;
   std::int64_t panel_rows = 0, tiles = 0;  // of the item that has most
   std::int64_t longest = 0;                // keys of the longest sequence
 };
+
+inline std::int64_t blocks_of(Range queries) {
+  return queries.count() == 0 ? 0
+                              : std::max<std::int64_t>(1, (queries.count() + kQueryTile - kQueryPart - 1) / kQueryTile);
+}
 
 template <class T>
 Plan make_plan(const View<T>& view, Arena& arena) {
@@ -136,7 +148,7 @@ Plan make_plan(const View<T>& view, Arena& arena) {
       panels += (keys.count() + 15) / 16 * 16;
       tiles += (keys.count() + kKeyTile - 1) / kKeyTile;
       plan.longest = std::max(plan.longest, keys.count());
-      plan.block_count += (queries.count() + kQueryTile - 1) / kQueryTile;
+      plan.block_count += blocks_of(queries);
     };
     if (documents == nullptr) {
       add({0, view.queries}, {0, length});
@@ -152,47 +164,53 @@ Plan make_plan(const View<T>& view, Arena& arena) {
   }
   plan.first_segment[view.batch] = count;
   plan.blocks = allocate<Plan::Block>(arena, plan.block_count);
+  plan.first_block = allocate<std::int64_t>(arena, view.batch + 1);
   std::int64_t block = 0;
   for (std::int64_t item = 0; item < view.batch; ++item) {
+    plan.first_block[item] = block;
     for (std::int64_t s = plan.first_segment[item]; s < plan.first_segment[item + 1]; ++s) {
       const Segment& segment = plan.segments[s];
-      for (std::int64_t i = segment.queries.begin; i < segment.queries.end; i += kQueryTile) {
-        plan.blocks[block++] = {item, &segment, {i, std::min(i + kQueryTile, segment.queries.end)}};
+      for (std::int64_t i = segment.queries.begin, end = 0; i < segment.queries.end; i = end) {
+        end = i + kMostQueries >= segment.queries.end ? segment.queries.end : i + kQueryTile;
+        plan.blocks[block++] = {item, &segment, {i, end}};
       }
     }
   }
+  plan.first_block[view.batch] = block;
   return plan;
 }
 
-// Rows of keys or values of all items and groups, ready for tiles: in panels of 16, and whether a tile is finite.
+// Rows of keys or values of some heads ("slots"), ready for tiles: in panels of 16, and whether a tile is finite.
 template <class T>
 struct Packed {
-  const T* rows = nullptr;  // as prepared; null: as they are
   float* panels = nullptr;
   bool* finite = nullptr;
   std::int64_t width = 0, panel_rows = 0, tiles = 0;
 
-  Packed(const Plan& plan, std::int64_t lists, std::int64_t row_width, bool packs, Arena& arena)
+  Packed(const Plan& plan, std::int64_t slots, std::int64_t row_width, bool packs, Arena& arena)
       : width(row_width), panel_rows(plan.panel_rows), tiles(plan.tiles) {
-    if (packs && std::is_same_v<T, float>) panels = allocate<float>(arena, lists * panel_rows * width);
-    finite = allocate<bool>(arena, lists * tiles);
+    if (packs && std::is_same_v<T, float>) panels = allocate<float>(arena, slots * panel_rows * width);
+    finite = allocate<bool>(arena, slots * tiles);
   }
-  void pack(const Segment& segment, std::int64_t list, RowsOf<const T> from) const {  // the rows of the segment
-    if constexpr (std::is_same_v<T, float>) {
-      if (panels != nullptr) {
-        regard::pack(as_matrix(from).transposed(), panels + (list * panel_rows + segment.panels) * width);
-      }
-    }
+  void pack(const Segment& segment, std::int64_t slot, RowsOf<const T> from) const {  // the rows of the segment
     for (std::int64_t t = 0; t * kKeyTile < segment.keys.count(); ++t) {
       const std::int64_t begin = t * kKeyTile, end = std::min(begin + kKeyTile, segment.keys.count());
-      finite[list * tiles + segment.tile + t] =
-          all_finite({from.row(size(begin)), size(end - begin), from.width, from.stride});
+      const RowsOf<const T> rows{from.row(size(begin)), size(end - begin), from.width, from.stride};
+      finite[slot * tiles + segment.tile + t] = all_finite(rows);
+      if constexpr (std::is_same_v<T, float>) {
+        if (panels != nullptr) {
+          regard::pack(as_matrix(rows).transposed(), panels + (slot * panel_rows + segment.panels + begin) * width);
+        }
+      }
     }
   }
-  KeysOf<T> tile(const Segment& segment, std::int64_t list, std::int64_t t, RowsOf<const T> from) const {
-    KeysOf<T> keys{from, {}, finite[list * tiles + segment.tile + t]};
+  // `from` are rows of tile t, the first of them `skipped` behind its beginning, a multiple of 16.
+  KeysOf<T> tile(const Segment& segment, std::int64_t slot, std::int64_t t, std::int64_t skipped,
+                 RowsOf<const T> from) const {
+    KeysOf<T> keys{from, {}, finite[slot * tiles + segment.tile + t]};
     if (panels != nullptr) {
-      keys.packed = {panels + (list * panel_rows + segment.panels + t * kKeyTile) * width, size(width), from.count};
+      const std::int64_t row = slot * panel_rows + segment.panels + t * kKeyTile + skipped;
+      keys.packed = {panels + row * width, size(width), from.count};
     }
     return keys;
   }
@@ -201,31 +219,26 @@ struct Packed {
 // The keys as the score wants them.
 template <class T>
 struct PreparedKeys {
-  PreparedKeys(const View<T>& view, const Plan& plan, Arena& arena)
-      : packed(plan, view.batch * view.groups, view.width, view.stages.score->is_product(), arena) {
-    if (view.stages.score->prepares_keys()) {
-      prepared = allocate<T>(arena, view.batch * view.groups * view.keys * view.width);
-    }
+  PreparedKeys(const View<T>& view, const Plan& plan, std::int64_t slots, Arena& arena)
+      : packed(plan, slots, view.width, view.stages.score->is_product(), arena) {
+    if (view.stages.score->prepares_keys()) prepared = allocate<T>(arena, slots * view.keys * view.width);
   }
-  void prepare(const View<T>& view, const Plan& plan, std::int64_t item, std::int64_t group) const {
+  void prepare(const View<T>& view, const Plan& plan, std::int64_t slot, std::int64_t item, std::int64_t group) const {
     for (std::int64_t s = plan.first_segment[item]; s < plan.first_segment[item + 1]; ++s) {
       const Segment& segment = plan.segments[s];
+      const RowsOf<const T> to = rows_of(view, slot, item, group, segment.keys);
       if (prepared != nullptr) {
-        const RowsOf<const T> to = rows_of(view, item, group, segment.keys);
         view.stages.score->prepare_keys(view.key_rows(item, group, segment.keys),
                                         RowsOf<T>{const_cast<T*>(to.data), to.count, to.width, to.stride});
       }
-      packed.pack(segment, item * view.groups + group, rows_of(view, item, group, segment.keys));
+      packed.pack(segment, slot, to);
     }
   }
-  RowsOf<const T> rows_of(const View<T>& view, std::int64_t item, std::int64_t group, Range range) const {
+  RowsOf<const T> rows_of(const View<T>& view, std::int64_t slot, std::int64_t item, std::int64_t group,
+                          Range range) const {
     RowsOf<const T> rows = view.key_rows(item, group, range);
-    if (prepared != nullptr) rows.data = prepared + (rows.data - view.k);
+    if (prepared != nullptr) rows.data = prepared + (slot * view.keys + range.begin) * view.width;
     return rows;
-  }
-  KeysOf<T> tile(const View<T>& view, const Segment& segment, const Place& place, std::int64_t t) const {
-    const std::int64_t group = view.group_of(place.head);
-    return packed.tile(segment, place.item * view.groups + group, t, rows_of(view, place.item, group, place.keys));
   }
 
   T* prepared = nullptr;
@@ -233,11 +246,11 @@ struct PreparedKeys {
 };
 
 template <class T>
-void prepare_values(const View<T>& view, const Plan& plan, const Packed<T>& values, std::int64_t item,
-                    std::int64_t group) {
+void prepare_values(const View<T>& view, const Plan& plan, const Packed<T>& values, std::int64_t slot,
+                    std::int64_t item, std::int64_t group) {
   for (std::int64_t s = plan.first_segment[item]; s < plan.first_segment[item + 1]; ++s) {
     const Segment& segment = plan.segments[s];
-    values.pack(segment, item * view.groups + group, view.value_rows(item, group, segment.keys));
+    values.pack(segment, slot, view.value_rows(item, group, segment.keys));
   }
 }
 
@@ -268,17 +281,14 @@ void mask_select(const View<T>& view, const Place& place, RowsOf<T> s) {
   }
 }
 
-// A block of queries against the tiles of its keys.
+// A block of queries against the tiles of its keys, which are prepared in a slot.
 template <class T>
 struct BlockWork {
-  BlockWork(const View<T>& v, const PreparedKeys<T>& k, const Plan::Block& block, std::int64_t head)
-      : view(v), keys(k), segment(*block.segment) {
+  BlockWork(const View<T>& v, const PreparedKeys<T>& k, std::int64_t in_slot, const Plan::Block& block,
+            std::int64_t head)
+      : view(v), keys(k), slot(in_slot), segment(*block.segment) {
     place = {block.item, head, v.heads, block.queries, segment.keys, v.call.offset};
-    visible = segment.keys;
-    for (const auto& scope : v.stages.scopes) {
-      const Range range = scope->visible(place);
-      visible = {std::max(visible.begin, range.begin), std::min(visible.end, range.end)};
-    }
+    visible = seen_by(place);
     if (visible.count() == 0) visible = {segment.keys.begin, segment.keys.begin};
     first_tile = (visible.begin - segment.keys.begin) / kKeyTile;
     begin = segment.keys.begin + first_tile * kKeyTile;
@@ -299,8 +309,40 @@ struct BlockWork {
     }
   }
 
+  // each(place, number of the tile, cover) for the parts of a tile that have visible keys: `count` queries each, or if
+  // nothing is hidden `most`. Of the keys only panels that are seen.
+  template <class Each>
+  void for_each_part(const Place& tile, std::int64_t t, Cover cover, std::int64_t count, std::int64_t most,
+                     Each each) const {
+    const std::int64_t step = cover == Cover::kAll ? most : count;
+    for (std::int64_t i = tile.queries.begin; i < tile.queries.end; i += step) {
+      Place part = tile;
+      part.queries = {i, std::min(i + step, tile.queries.end)};
+      if (cover == Cover::kAll) {
+        each(part, t, cover);
+        continue;
+      }
+      const Range seen = seen_by(part);
+      const std::int64_t skipped = std::max<std::int64_t>(0, seen.begin - tile.keys.begin) / 16 * 16;
+      const std::int64_t used = std::max<std::int64_t>(0, seen.end - tile.keys.begin + 15) / 16 * 16;
+      part.keys = {tile.keys.begin + skipped, std::min(tile.keys.begin + used, tile.keys.end)};
+      if (part.keys.count() == 0) continue;
+      const Cover own = cover_of(part);
+      if (own != Cover::kNone) each(part, t, own);
+    }
+  }
+
+  KeysOf<T> keys_of(const Place& tile, std::int64_t t) const {
+    const RowsOf<const T> from = keys.rows_of(view, slot, tile.item, view.group_of(tile.head), tile.keys);
+    return keys.packed.tile(segment, slot, t, skipped_in(tile, t), from);
+  }
+  KeysOf<T> values_of(const Packed<T>& values, const Place& tile, std::int64_t t) const {
+    const RowsOf<const T> from = view.value_rows(tile.item, view.group_of(tile.head), tile.keys);
+    return values.tile(segment, slot, t, skipped_in(tile, t), from);
+  }
+
   void score(const Place& tile, std::int64_t t, Cover cover, RowsOf<const T> q, RowsOf<T> s) const {
-    view.stages.score->forward(q, keys.tile(view, segment, tile, t), view.theta_of(tile.head), s);
+    view.stages.score->forward(q, keys_of(tile, t), view.theta_of(tile.head), s);
     if (view.bias != nullptr) {
       for (std::size_t i = 0; i < s.count; ++i) {
         const T* from = view.bias + bias_at(tile, i);
@@ -334,12 +376,26 @@ struct BlockWork {
 
   const View<T>& view;
   const PreparedKeys<T>& keys;
+  const std::int64_t slot;
   const Segment& segment;
   Place place;
   Range visible;
   std::int64_t first_tile, begin;
 
  private:
+  std::int64_t skipped_in(const Place& tile, std::int64_t t) const {
+    return tile.keys.begin - segment.keys.begin - t * kKeyTile;
+  }
+  Range seen_by(const Place& queries) const {
+    Range seen = segment.keys;
+    Place block = queries;
+    block.keys = segment.keys;
+    for (const auto& scope : view.stages.scopes) {
+      const Range range = scope->visible(block);
+      seen = {std::max(seen.begin, range.begin), std::min(seen.end, range.end)};
+    }
+    return seen;
+  }
   Cover cover_of(const Place& tile) const {
     Cover cover = Cover::kAll;
     for (const auto& scope : view.stages.scopes) {
@@ -364,27 +420,37 @@ void clear(RowsOf<T> x) {
   for (std::size_t i = 0; i < x.count; ++i) std::fill_n(x.row(i), x.width, T(0));
 }
 
-// The memory of a thread.
+// The memory of a thread. An align that streams wants the scores of a part forward and of a tile backward, the others
+// whole rows of as many queries as share them.
 template <class T>
 struct Buffers {
-  Buffers(const View<T>& view, const Plan& plan)
-      : stride(view.stages.align->streams() ? kKeyTile : std::max<std::int64_t>(1, (plan.longest + 15) / 16 * 16)),
-        query_size((kQueryTile * view.width + 15) / 16 * 16),
-        total(2 * query_size + 2 * kQueryTile * stride + 64) {}
+  Buffers(const View<T>& view, const Plan& plan, bool backward)
+      : streams(view.stages.align->streams()),
+        most(backward && streams ? kBackTile : kMostQueries),
+        stride(streams ? kKeyTile : std::max<std::int64_t>(1, (plan.longest + 15) / 16 * 16)),
+        query_size((most * view.width + 15) / 16 * 16),
+        score_size((streams && !backward ? kQueryPart : most) * stride),
+        total((backward ? 2 : 1) * (query_size + score_size) + (most + 15) / 16 * 16) {}
   void use(T* memory) {
     q = memory;
-    dq = q + query_size;
-    s = dq + query_size;
-    dp = s + kQueryTile * stride;
-    factor = dp + kQueryTile * stride;
+    s = q + query_size;
+    factor = s + score_size;
+    dq = factor + (most + 15) / 16 * 16;
+    dp = dq + query_size;
   }
   RowsOf<T> queries(T* at, std::size_t count, std::int64_t width) const {
     return {at, count, size(width), size(width)};
   }
 
-  std::int64_t stride, query_size, total;
-  T *q = nullptr, *dq = nullptr, *s = nullptr, *dp = nullptr, *factor = nullptr;
+  bool streams;
+  std::int64_t most, stride, query_size, score_size, total;
+  T *q = nullptr, *s = nullptr, *factor = nullptr, *dq = nullptr, *dp = nullptr;
 };
+
+template <class T>
+RowsOf<T> rows_from(RowsOf<T> x, std::int64_t first, std::size_t count) {
+  return {x.row(size(first)), count, x.width, x.stride};
+}
 
 template <class T>
 void forward_block(const BlockWork<T>& work, const Packed<T>& values, Buffers<T> at, T* context, T* peaks, T* taus) {
@@ -396,22 +462,25 @@ void forward_block(const BlockWork<T>& work, const Packed<T>& values, Buffers<T>
   const RowsOf<T> q = at.queries(at.q, work.rows(), view.width);
   view.stages.score->prepare_queries(work.query_rows(), q);
   clear(out);
-  const std::int64_t group = view.group_of(work.place.head);
-  const auto read = [&](const Place& tile, std::int64_t t, RowsOf<T> p) {
+  const auto read = [&](const Place& tile, std::int64_t t, RowsOf<T> p, RowsOf<T> to) {
     work.drop(tile, p);
-    const KeysOf<T> v =
-        values.tile(work.segment, tile.item * view.groups + group, t, view.value_rows(tile.item, group, tile.keys));
-    selected_product(as_matrix(RowsOf<const T>(p)), v.rows, v.finite, out);
+    const KeysOf<T> v = work.values_of(values, tile, t);
+    selected_product(as_matrix(RowsOf<const T>(p)), v.rows, v.finite, to);
   };
   if (align.streams()) {
     std::fill_n(peak, work.rows(), kHidden<T>);
     std::fill_n(tau, work.rows(), T(0));
-    work.for_each_tile(false, [&](const Place& tile, std::int64_t t, Cover cover) {
-      const RowsOf<T> s = work.part(at.s, at.stride, tile, false);
-      work.score(tile, t, cover, q, s);
-      align.absorb(s, peak, tau, at.factor);
-      scale_rows(out, at.factor);
-      read(tile, t, s);
+    work.for_each_tile(false, [&](const Place& whole, std::int64_t tile_number, Cover whole_cover) {
+      work.for_each_part(
+          whole, tile_number, whole_cover, kQueryPart, kQueryPart, [&](const Place& part, std::int64_t t, Cover cover) {
+            const std::int64_t row = part.queries.begin - work.place.queries.begin;
+            const std::size_t count = size(part.queries.count());
+            const RowsOf<T> s{at.s, count, size(part.keys.count()), size(at.stride)}, to = rows_from(out, row, count);
+            work.score(part, t, cover, rows_from(q, row, count), s);
+            align.absorb(s, peak + row, tau + row, at.factor);
+            scale_rows(to, at.factor);
+            read(part, t, s, to);
+          });
     });
     align.settle(work.rows(), peak, tau, at.factor);
     scale_rows(out, at.factor);
@@ -425,14 +494,16 @@ void forward_block(const BlockWork<T>& work, const Packed<T>& values, Buffers<T>
   const RowsOf<T> whole{at.s, work.rows(), size(work.span()), size(at.stride)};
   align.solve(whole, peak, tau);
   align.weigh(whole, peak, tau);
-  work.for_each_tile(
-      false, [&](const Place& tile, std::int64_t t, Cover) { read(tile, t, work.part(at.s, at.stride, tile, true)); });
+  work.for_each_tile(false, [&](const Place& tile, std::int64_t t, Cover) {
+    read(tile, t, work.part(at.s, at.stride, tile, true), out);
+  });
 }
 
 // Where gradients go; all is added to.
 template <class T>
 struct Outlets {
   T *dq, *dk, *dv;  // as q, k and v; dk as the score prepared the keys
+  bool add_dq;      // else dq holds nothing yet
   T* theta;         // of this unit, as theta; null: none
   T* bias;          // as bias; null: nobody wants it
 };
@@ -451,68 +522,154 @@ void backward_block(const BlockWork<T>& work, const Packed<T>& values, Buffers<T
   stages.score->prepare_queries(work.query_rows(), q);
   clear(dq);
   const bool q_finite = all_finite(RowsOf<const T>(q)), dy_finite = all_finite(dy);
-  const bool whole = !align.streams();
-  const auto score = [&](const Place& tile, std::int64_t t, Cover cover) {
-    const RowsOf<T> s = work.part(at.s, at.stride, tile, whole), dp = work.part(at.dp, at.stride, tile, whole);
-    if (cover == Cover::kNone) {
-      hide(s);
-      clear(dp);
-      return;
-    }
-    work.score(tile, t, cover, q, s);
-    const KeysOf<T> v =
-        values.tile(work.segment, tile.item * view.groups + group, t, view.value_rows(tile.item, group, tile.keys));
+  // s and the gradient of p, of the rows from `row` on.
+  const auto score = [&](const Place& part, std::int64_t t, Cover cover, std::int64_t row, RowsOf<T> s, RowsOf<T> dp) {
+    work.score(part, t, cover, rows_from(q, row, s.count), s);
+    const KeysOf<T> v = work.values_of(values, part, t);
+    const RowsOf<const T> given = rows_from(dy, row, s.count);
     if constexpr (std::is_same_v<T, float>) {
-      gemm(as_matrix(dy), v.packed, as_matrix(dp));
+      product_tile(given, v.packed, dp);
     } else {
-      gemm(as_matrix(dy), as_matrix(v.rows).transposed(), as_matrix(dp));
+      gemm(as_matrix(given), as_matrix(v.rows).transposed(), as_matrix(dp));
     }
-    work.drop(tile, dp);
+    work.drop(part, dp);
   };
-  const auto spread = [&](const Place& tile, std::int64_t t) {
-    const RowsOf<T> p = work.part(at.s, at.stride, tile, whole), ds = work.part(at.dp, at.stride, tile, whole);
-    work.drop(tile, p);
-    const std::int64_t key = (tile.item * view.groups + group) * view.keys + tile.keys.begin;
-    const std::size_t count = size(tile.keys.count());
-    selected_product(as_matrix(RowsOf<const T>(p)).transposed(), dy, dy_finite,
-                     RowsOf<T>{to.dv + key * view.value_width, count, size(view.value_width), size(view.value_width)});
-    stages.score->backward(q, q_finite, work.keys.tile(view, work.segment, tile, t), view.theta_of(tile.head),
-                           RowsOf<const T>(ds),
-                           {dq,
-                            {to.dk + key * view.width, count, size(view.width), size(view.width)},
-                            to.theta == nullptr ? nullptr : to.theta + tile.head * view.theta_step});
+  const auto spread = [&](const Place& part, std::int64_t t, std::int64_t row, RowsOf<T> p, RowsOf<T> ds) {
+    const std::int64_t key = (part.item * view.groups + group) * view.keys + part.keys.begin;
+    selected_product(
+        as_matrix(RowsOf<const T>(p)).transposed(), rows_from(dy, row, p.count), dy_finite,
+        RowsOf<T>{to.dv + key * view.value_width, p.width, size(view.value_width), size(view.value_width)});
+    stages.score->backward(RowsOf<const T>(rows_from(q, row, p.count)), q_finite, work.keys_of(part, t),
+                           view.theta_of(part.head), RowsOf<const T>(ds),
+                           {rows_from(dq, row, p.count),
+                            {to.dk + key * view.width, p.width, size(view.width), size(view.width)},
+                            to.theta == nullptr ? nullptr : to.theta + part.head * view.theta_step});
     if (to.bias == nullptr) return;
     for (std::size_t i = 0; i < ds.count; ++i) {
-      T* bias = to.bias + work.bias_at(tile, i);
+      T* bias = to.bias + work.bias_at(part, i);
       for (std::size_t j = 0; j < ds.width; ++j)
         bias[static_cast<std::int64_t>(j) * view.bias_steps[3]] += ds.row(i)[j];
     }
   };
   const T *peak = peaks + first, *tau = taus + first;
-  if (whole) {
-    work.for_each_tile(true, score);
+  if (align.streams()) {
+    dot_rows(dy, RowsOf<const T>{context + first * view.value_width, dy.count, dy.width, dy.stride}, at.factor);
+    work.for_each_tile(false, [&](const Place& whole, std::int64_t tile_number, Cover whole_cover) {
+      work.for_each_part(
+          whole, tile_number, whole_cover, kMaskedPart, kBackTile, [&](const Place& part, std::int64_t t, Cover cover) {
+            const std::int64_t first_row = part.queries.begin - work.place.queries.begin;
+            const RowsOf<T> all_p{at.s, size(part.queries.count()), size(part.keys.count()), size(at.stride)};
+            const RowsOf<T> all_ds{at.dp, all_p.count, all_p.width, all_p.stride};
+            for (std::int64_t i = 0; i < part.queries.count(); i += kQueryPart) {
+              Place few = part;
+              few.queries = {part.queries.begin + i, std::min(part.queries.begin + i + kQueryPart, part.queries.end)};
+              const std::size_t count = size(few.queries.count());
+              const RowsOf<T> p = rows_from(all_p, i, count), ds = rows_from(all_ds, i, count);
+              const std::int64_t row = first_row + i;
+              score(few, t, cover, row, p, ds);
+              align.pullback(p, peak + row, tau + row, at.factor + row, ds);
+              work.drop(few, p);
+            }
+            spread(part, t, first_row, all_p, all_ds);
+          });
+    });
+  } else {
+    work.for_each_tile(true, [&](const Place& tile, std::int64_t t, Cover cover) {
+      const RowsOf<T> s = work.part(at.s, at.stride, tile, true), dp = work.part(at.dp, at.stride, tile, true);
+      if (cover != Cover::kNone) return score(tile, t, cover, 0, s, dp);
+      hide(s);
+      clear(dp);
+    });
     align.pullback({at.s, work.rows(), size(work.span()), size(at.stride)}, peak, tau, nullptr,
                    {at.dp, work.rows(), size(work.span()), size(at.stride)});
-    work.for_each_tile(false, [&](const Place& tile, std::int64_t t, Cover) { spread(tile, t); });
-  } else {
-    dot_rows(dy, RowsOf<const T>{context + first * view.value_width, dy.count, dy.width, dy.stride}, at.factor);
-    work.for_each_tile(false, [&](const Place& tile, std::int64_t t, Cover cover) {
-      score(tile, t, cover);
-      align.pullback(work.part(at.s, at.stride, tile, false), peak, tau, at.factor,
-                     work.part(at.dp, at.stride, tile, false));
-      spread(tile, t);
+    work.for_each_tile(false, [&](const Place& tile, std::int64_t t, Cover) {
+      const RowsOf<T> p = work.part(at.s, at.stride, tile, true);
+      work.drop(tile, p);
+      spread(tile, t, 0, p, work.part(at.dp, at.stride, tile, true));
     });
   }
-  stages.score->finish_queries(work.query_rows(), RowsOf<const T>(dq),
-                               RowsOf<T>{to.dq + first * view.width, work.rows(), size(view.width), size(view.width)});
+  const RowsOf<T> target{to.dq + first * view.width, work.rows(), size(view.width), size(view.width)};
+  if (!to.add_dq) clear(target);
+  stages.score->finish_queries(work.query_rows(), RowsOf<const T>(dq), target);
 }
 
-// What forward has made and backward uses again.
+// Heads are handled one after another by whoever prepares their keys, if there are enough of them; otherwise as many as
+// there are threads are prepared at once and their blocks shared out. Either way only so many are held in panels.
 template <class T>
-struct Made {
-  Plan plan;
-  PreparedKeys<T> keys;
-};
+void forward_all(const View<T>& view, const Plan& plan, Arena& arena, T* context, T* peaks, T* taus) {
+  const std::int64_t lists = view.batch * view.groups, sharing = view.groups == 0 ? 0 : view.heads / view.groups;
+  const std::int64_t workers = threads();
+  const std::int64_t slots = std::min(lists, workers);
+  const PreparedKeys<T> keys(view, plan, slots, arena);
+  const Packed<T> values(plan, slots, view.value_width, false, arena);
+  const Buffers<T> buffers(view, plan, false);
+  T* const memory = allocate<T>(arena, workers * buffers.total);
+  const auto prepare = [&](std::int64_t list, std::int64_t slot) {
+    keys.prepare(view, plan, slot, list / view.groups, list % view.groups);
+    prepare_values(view, plan, values, slot, list / view.groups, list % view.groups);
+  };
+  const auto run = [&](std::int64_t slot, const Plan::Block& block, std::int64_t head, int worker) {
+    Buffers<T> mine = buffers;
+    mine.use(memory + worker * buffers.total);
+    forward_block(BlockWork<T>(view, keys, slot, block, head), values, mine, context, peaks, taus);
+  };
+  if (lists >= 8 * workers) {
+    parallel(size(lists), [&](std::size_t index, int worker) {
+      const auto list = static_cast<std::int64_t>(index);
+      const std::int64_t item = list / view.groups, group = list % view.groups;
+      prepare(list, worker);
+      for (std::int64_t b = plan.first_block[item]; b < plan.first_block[item + 1]; ++b) {
+        for (std::int64_t head = group * sharing; head < (group + 1) * sharing; ++head) {
+          run(worker, plan.blocks[b], head, worker);
+        }
+      }
+    });
+    return;
+  }
+  for (std::int64_t begin = 0; begin < lists; begin += slots) {
+    const std::int64_t end = std::min(begin + slots, lists);
+    parallel(size(end - begin), [&](std::size_t slot) {
+      prepare(begin + static_cast<std::int64_t>(slot), static_cast<std::int64_t>(slot));
+    });
+    std::int64_t total = 0;
+    for (std::int64_t list = begin; list < end; ++list) {
+      const std::int64_t item = list / view.groups;
+      total += (plan.first_block[item + 1] - plan.first_block[item]) * sharing;
+    }
+    parallel(size(total), [&](std::size_t index, int worker) {
+      auto rest = static_cast<std::int64_t>(index);
+      for (std::int64_t list = begin; list < end; ++list) {
+        const std::int64_t item = list / view.groups, group = list % view.groups;
+        const std::int64_t count = (plan.first_block[item + 1] - plan.first_block[item]) * sharing;
+        if (rest < count) {
+          return run(list - begin, plan.blocks[plan.first_block[item] + rest / sharing],
+                     group * sharing + rest % sharing, worker);
+        }
+        rest -= count;
+      }
+    });
+  }
+}
+
+// All queries of the heads that share a list of keys, in order.
+template <class T>
+void backward_list(const View<T>& view, const Plan& plan, const PreparedKeys<T>& keys, const Packed<T>& values,
+                   Buffers<T> at, std::int64_t slot, std::int64_t item, std::int64_t group, const T* context,
+                   const T* dy, const T* peaks, const T* taus, const Outlets<T>& to) {
+  const std::int64_t sharing = view.heads / view.groups;
+  const std::int64_t step = at.streams ? kBackTile : kQueryTile;
+  keys.prepare(view, plan, slot, item, group);
+  prepare_values(view, plan, values, slot, item, group);
+  for (std::int64_t s = plan.first_segment[item]; s < plan.first_segment[item + 1]; ++s) {
+    const Segment& segment = plan.segments[s];
+    for (std::int64_t i = segment.queries.begin; i < segment.queries.end; i += step) {
+      const Plan::Block block{item, &segment, {i, std::min(i + step, segment.queries.end)}};
+      for (std::int64_t head = group * sharing; head < (group + 1) * sharing; ++head) {
+        backward_block(BlockWork<T>(view, keys, slot, block, head), values, at, context, dy, peaks, taus, to);
+      }
+    }
+  }
+}
 
 void check_call(const Mechanism& mechanism, Var q, Var k, Var v, const AttendOptions& options) {
   const auto four = [](Var x) { return x.shape().rank() == 4; };
@@ -624,49 +781,29 @@ Attention attend(const Mechanism& mechanism, Var q, Var k, Var v, const AttendOp
 
   return by_type(type, [&]<class T>() -> Attention {
     const View<T> view(call, v.value());
-    const Made<T> made = [&] {
-      Plan plan = make_plan(view, arena);
-      return Made<T>{plan, PreparedKeys<T>(view, plan, arena)};
-    }();
-    const Plan& plan = made.plan;
-    const std::int64_t lists = view.batch * view.groups;
-    const Packed<T> values(plan, lists, view.value_width, false, arena);
-    parallel(size(lists), [&](std::size_t list) {
-      const std::int64_t item = static_cast<std::int64_t>(list) / view.groups;
-      const std::int64_t group = static_cast<std::int64_t>(list) % view.groups;
-      made.keys.prepare(view, plan, item, group);
-      prepare_values(view, plan, values, item, group);
-    });
+    const Plan plan = make_plan(view, arena);
     if (call.documents.defined()) {  // positions of no document are in no block
       for (const Tensor& x : {context, call.peaks, call.taus}) std::memset(x.raw(), 0, x.bytes());
     }
-    const Buffers<T> buffers(view, plan);
-    const Tensor memory = tape.make({threads(), buffers.total}, type);
-    parallel(size(plan.block_count * view.heads), [&](std::size_t index, int worker) {
-      const Plan::Block& block = plan.blocks[static_cast<std::int64_t>(index) / view.heads];
-      const std::int64_t head = static_cast<std::int64_t>(index) % view.heads;
-      Buffers<T> mine = buffers;
-      mine.use(memory.data<T>() + worker * buffers.total);
-      forward_block(BlockWork<T>(view, made.keys, block, head), values, mine, context.data<T>(), call.peaks.data<T>(),
-                    call.taus.data<T>());
-    });
+    forward_all(view, plan, arena, context.data<T>(), call.peaks.data<T>(), call.taus.data<T>());
 
     const Var inputs[] = {q, k, v, theta, bias};
     const Var result = tape.record(Op::attend, context, inputs, [=, &tape](const Tensor& dy) {
       const View<T> again(call, v.value());
       Arena& room = tape.arena();
-      const auto gradient_of = [&](Var x) -> Tensor {
-        Target to = tape.target(x);
-        if (!to) to = {tape.make(x.shape(), type), false};
-        if (!to.add) std::memset(to.gradient.raw(), 0, to.gradient.bytes());
-        return to.gradient;
+      const auto gradient_of = [&](Var x) {
+        const Target to = tape.target(x);
+        return to ? to : Target{tape.make(x.shape(), type), false};
       };
-      const Tensor dq = gradient_of(q), dk = gradient_of(k), dv = gradient_of(v);
-      Tensor d_bias, d_prepared = dk;
-      if (bias.defined() && bias.needs_gradient()) d_bias = gradient_of(bias);
-      if (again.stages.score->prepares_keys()) {
-        d_prepared = tape.make(k.shape(), type);
-        std::memset(d_prepared.raw(), 0, d_prepared.bytes());
+      // What is not added to starts at 0: dk and dv when their turn comes, and dq with its rows, of which documents may
+      // leave some out.
+      const Target dq = gradient_of(q), dk = gradient_of(k), dv = gradient_of(v);
+      if (!dq.add && call.documents.defined()) std::memset(dq.gradient.raw(), 0, dq.gradient.bytes());
+      Tensor d_bias;
+      if (bias.defined() && bias.needs_gradient()) {
+        const Target to = gradient_of(bias);
+        if (!to.add) std::memset(to.gradient.raw(), 0, to.gradient.bytes());
+        d_bias = to.gradient;
       }
       // What shares a gradient is one piece of work, done in the order of items, heads and queries.
       const bool all_items = d_bias.defined() && again.bias_steps[0] == 0;
@@ -680,39 +817,43 @@ Attention attend(const Mechanism& mechanism, Var q, Var k, Var v, const AttendOp
         d_thetas = tape.make(shape, type);
         std::memset(d_thetas.raw(), 0, d_thetas.bytes());
       }
-      const Packed<T> packed_values(made.plan, again.batch * again.groups, again.value_width, true, room);
-      const Buffers<T> spaces(again, made.plan);
-      const Tensor scratch = tape.make({threads(), spaces.total}, type);
+      const std::int64_t slots = std::min<std::int64_t>(units, threads());
+      const bool prepares = again.stages.score->prepares_keys();
+      const PreparedKeys<T> keys(again, plan, slots, room);
+      const Packed<T> values(plan, slots, again.value_width, true, room);
+      const Buffers<T> buffers(again, plan, true);
+      T* const memory = allocate<T>(room, slots * buffers.total);
+      T* const d_prepared = prepares ? allocate<T>(room, slots * again.keys * again.width) : nullptr;
       parallel(size(units), [&](std::size_t unit, int worker) {
         const std::int64_t item_unit = static_cast<std::int64_t>(unit) / group_units;
         const std::int64_t group_unit = static_cast<std::int64_t>(unit) % group_units;
-        Buffers<T> mine = spaces;
-        mine.use(scratch.data<T>() + worker * spaces.total);
+        Buffers<T> mine = buffers;
+        mine.use(memory + worker * buffers.total);
         const Range items = all_items ? Range{0, again.batch} : Range{item_unit, item_unit + 1};
         const Range groups = all_heads ? Range{0, again.groups} : Range{group_unit, group_unit + 1};
-        const std::int64_t sharing = again.heads / again.groups;  // heads of a group
         for (std::int64_t item = items.begin; item < items.end; ++item) {
           for (std::int64_t group = groups.begin; group < groups.end; ++group) {
-            prepare_values(again, made.plan, packed_values, item, group);
-            T* const d_theta =
-                theta.defined() ? d_thetas.data<T>() + (item * again.groups + group) * theta.value().size() : nullptr;
-            const Outlets<T> to{dq.data<T>(), d_prepared.data<T>(), dv.data<T>(), d_theta,
+            const std::int64_t list = item * again.groups + group;
+            const RowsOf<const T> rows = again.key_rows(item, group, {0, again.keys});
+            const RowsOf<T> own_dk{dk.gradient.data<T>() + (rows.data - again.k), rows.count, rows.width, rows.stride};
+            const std::size_t value_width = size(again.value_width);
+            if (!dk.add) clear(own_dk);
+            if (!dv.add) {
+              clear(RowsOf<T>{dv.gradient.data<T>() + list * again.keys * again.value_width, rows.count, value_width,
+                              value_width});
+            }
+            // Gradients of prepared keys stand in the worker's own memory, where those of the list would be.
+            const RowsOf<T> own{d_prepared + worker * again.keys * again.width, rows.count, rows.width, rows.stride};
+            if (prepares) clear(own);
+            const Outlets<T> to{dq.gradient.data<T>(),
+                                prepares ? own.data - list * again.keys * again.width : dk.gradient.data<T>(),
+                                dv.gradient.data<T>(),
+                                dq.add,
+                                theta.defined() ? d_thetas.data<T>() + list * theta.value().size() : nullptr,
                                 d_bias.defined() ? d_bias.data<T>() : nullptr};
-            for (std::int64_t b = 0; b < made.plan.block_count; ++b) {
-              const Plan::Block& block = made.plan.blocks[b];
-              if (block.item != item) continue;
-              for (std::int64_t head = group * sharing; head < (group + 1) * sharing; ++head) {
-                backward_block(BlockWork<T>(again, made.keys, block, head), packed_values, mine, context.data<T>(),
-                               dy.data<T>(), call.peaks.data<T>(), call.taus.data<T>(), to);
-              }
-            }
-            if (again.stages.score->prepares_keys()) {
-              const RowsOf<const T> rows = again.key_rows(item, group, {0, again.keys});
-              const std::int64_t at = rows.data - again.k;
-              again.stages.score->finish_keys(
-                  rows, RowsOf<const T>{d_prepared.data<T>() + at, rows.count, rows.width, rows.stride},
-                  RowsOf<T>{dk.data<T>() + at, rows.count, rows.width, rows.stride});
-            }
+            backward_list(again, plan, keys, values, mine, worker, item, group, context.data<T>(), dy.data<T>(),
+                          call.peaks.data<T>(), call.taus.data<T>(), to);
+            if (prepares) again.stages.score->finish_keys(rows, RowsOf<const T>(own), own_dk);
           }
         }
       });
@@ -737,29 +878,38 @@ Tensor AttendTrace::weights(const AskedWeights& asked) const {
     const View<T> view(call_, {});
     Arena arena;
     const Plan plan = make_plan(view, arena);
-    const PreparedKeys<T> keys(view, plan, arena);
-    keys.prepare(view, plan, asked.item, view.group_of(asked.head));
-    Buffers<T> buffers(view, plan);
-    buffers.use(allocate<T>(arena, buffers.total));
-    for (std::int64_t b = 0; b < plan.block_count; ++b) {
-      Plan::Block block = plan.blocks[b];
+    const PreparedKeys<T> keys(view, plan, 1, arena);
+    keys.prepare(view, plan, 0, asked.item, view.group_of(asked.head));
+    const Buffers<T> all_buffers(view, plan, false);
+    T* const memory = allocate<T>(arena, threads() * all_buffers.total);
+    const std::int64_t first_block = plan.first_block[asked.item];
+    parallel(size(plan.first_block[asked.item + 1] - first_block), [&](std::size_t index, int worker) {
+      Plan::Block block = plan.blocks[first_block + static_cast<std::int64_t>(index)];
       block.queries = {std::max(block.queries.begin, wanted.begin), std::min(block.queries.end, wanted.end)};
-      if (block.item != asked.item || block.queries.count() == 0) continue;
-      const BlockWork<T> work(view, keys, block, asked.head);
+      if (block.queries.count() == 0) return;
+      Buffers<T> buffers = all_buffers;
+      buffers.use(memory + worker * buffers.total);
+      const BlockWork<T> work(view, keys, 0, block, asked.head);
       const RowsOf<T> q = buffers.queries(buffers.q, work.rows(), view.width);
       view.stages.score->prepare_queries(work.query_rows(), q);
       const std::int64_t first = view.row(asked.item, asked.head, block.queries.begin);
-      work.for_each_tile(false, [&](const Place& tile, std::int64_t t, Cover cover) {
-        const RowsOf<T> s = work.part(buffers.s, buffers.stride, tile, false);
-        work.score(tile, t, cover, q, s);
-        view.stages.align->weigh(s, call_.peaks.template data<T>() + first, call_.taus.template data<T>() + first);
-        if (asked.dropped) work.drop(tile, s);
-        for (std::size_t i = 0; i < s.count; ++i) {
-          const std::int64_t row = block.queries.begin - wanted.begin + static_cast<std::int64_t>(i);
-          std::copy_n(s.row(i), s.width, result.data<T>() + row * view.keys + tile.keys.begin);
-        }
+      work.for_each_tile(false, [&](const Place& whole, std::int64_t tile_number, Cover whole_cover) {
+        work.for_each_part(
+            whole, tile_number, whole_cover, kQueryPart, kQueryPart,
+            [&](const Place& part, std::int64_t t, Cover cover) {
+              const std::int64_t row = part.queries.begin - block.queries.begin;
+              const RowsOf<T> s{buffers.s, size(part.queries.count()), size(part.keys.count()), size(kKeyTile)};
+              work.score(part, t, cover, rows_from(q, row, s.count), s);
+              view.stages.align->weigh(s, call_.peaks.template data<T>() + first + row,
+                                       call_.taus.template data<T>() + first + row);
+              if (asked.dropped) work.drop(part, s);
+              for (std::size_t i = 0; i < s.count; ++i) {
+                const std::int64_t to = part.queries.begin - wanted.begin + static_cast<std::int64_t>(i);
+                std::copy_n(s.row(i), s.width, result.data<T>() + to * view.keys + part.keys.begin);
+              }
+            });
       });
-    }
+    });
   });
   return result;
 }

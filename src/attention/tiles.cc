@@ -3,6 +3,7 @@
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "attention/tiles.cc"
 #include "hwy/foreach_target.h"
+#include "kernels/gemm-inl.h"
 #include "kernels/math-inl.h"
 #include "kernels/reduce-inl.h"
 
@@ -14,19 +15,66 @@ namespace hn = hwy::HWY_NAMESPACE;
 
 constexpr float kNothing = -std::numeric_limits<float>::infinity();
 
+// x·0 is 0, or NaN for NaN and ∞.
 bool AllFinite(Rows x) {
   const Tag16 d;
-  const Vector16 infinity = hn::Inf(d);
-  for (std::size_t i = 0; i < x.count; ++i) {
+  const Vector16 zero = hn::Zero(d);
+  const bool dense = x.stride == x.width;
+  const std::size_t count = dense ? (x.width == 0 ? 0 : 1) : x.count, width = dense ? x.count * x.width : x.width;
+  Vector16 strange[4] = {zero, zero, zero, zero};
+  for (std::size_t i = 0; i < count; ++i) {
     const float* row = x.row(i);
-    Vector16 strange = hn::Zero(d);  // 1 in lanes that have seen NaN or ∞
-    ForEachPart16(x.width, [&](std::size_t c, std::size_t, std::size_t lanes) HWY_ATTR {
-      const auto fine = hn::Lt(hn::Abs(LoadPart16(row + c, lanes)), infinity);
-      strange = hn::IfThenElse(fine, strange, hn::Set(d, 1.0f));
-    });
-    if (hn::GetLane(hn::MaxOfLanes(d, strange)) != 0.0f) return false;
+    std::size_t c = 0;
+    for (; c + 4 * kPartLanes <= width; c += 4 * kPartLanes) {
+#pragma GCC unroll 4
+      for (std::size_t j = 0; j < 4; ++j)
+        strange[j] = hn::MulAdd(hn::LoadU(d, row + c + j * kPartLanes), zero, strange[j]);
+    }
+    for (; c + kPartLanes <= width; c += kPartLanes) strange[0] = hn::MulAdd(hn::LoadU(d, row + c), zero, strange[0]);
+    if (c < width) strange[1] = hn::MulAdd(LoadPart16(row + c, width - c), zero, strange[1]);
   }
-  return true;
+  const Vector16 all = hn::Add(hn::Add(strange[0], strange[1]), hn::Add(strange[2], strange[3]));
+  return hn::AllTrue(d, hn::Eq(all, zero));
+}
+
+// c = a·b, or with `resume` c += a·b, in blocks of registers: each element the chain that gemm has, without the thought
+// that gemm spends on large products. Column j of panel p of b stands at b[p · b_panel + k · b_k + j]. The last panel
+// may be ragged if b is packed.
+void MultiplyBlocks(Matrix a, const float* b, std::size_t b_panel, std::size_t b_k, Tile c, bool resume) {
+  constexpr std::size_t kStrip = gemm_detail::kMostPanels * kPanelWidth;
+  const gemm_detail::RowBlocks blocks(c.count);
+  gemm_detail::BlockArguments arguments;
+  arguments.a_row = a.row_stride;
+  arguments.a_k = a.column_stride;
+  arguments.b_panel = b_panel;
+  arguments.b_k = b_k;
+  arguments.depth = a.columns;
+  arguments.c_row = c.stride;
+  arguments.bias = nullptr;
+  arguments.resume = resume;
+  arguments.relu = false;
+  arguments.far_b = false;
+  arguments.ahead_k = 0;
+  for (std::size_t strip = 0; strip < c.width; strip += kStrip) {
+    const std::size_t columns = HWY_MIN(kStrip, c.width - strip), full = columns / kPanelWidth * kPanelWidth;
+    for (std::size_t block = 0, i = 0; block < blocks.count; i += blocks.height(block), ++block) {
+      const std::size_t height = blocks.height(block), most = gemm_detail::BlockPanels(height) * kPanelWidth;
+      arguments.a = a.data + i * a.row_stride;
+      std::size_t width;
+      for (std::size_t done = 0; done < columns; done += width) {
+        width = HWY_MIN(most, (done < full ? full : columns) - done);
+        arguments.b = b + (strip + done) / kPanelWidth * b_panel;
+        arguments.c = c.row(i) + strip + done;
+        arguments.next_c = arguments.c + height * c.stride;
+        arguments.ahead = arguments.b;
+        if (width % kPanelWidth == 0) {
+          gemm_detail::AnyBlock(height, width / kPanelWidth, arguments);
+        } else {
+          gemm_detail::EdgeBlock(height, width, Activation::kNone, arguments);
+        }
+      }
+    }
+  }
 }
 
 // y += a·x, one step of the chain that a product is.
@@ -51,6 +99,19 @@ void ScaleRows(Tile x, const float* factors) {
     if (factors[i] == 1.0f) continue;
     Map([factor = factors[i]](auto d, auto v) HWY_ATTR { return hn::Mul(v, hn::Set(d, factor)); }, x.row(i), x.width,
         x.row(i));
+  }
+}
+
+void ScaledCopy(Rows x, float factor, Tile y) {
+  for (std::size_t i = 0; i < x.count; ++i) {
+    Map([factor](auto d, auto v) HWY_ATTR { return hn::Mul(v, hn::Set(d, factor)); }, y.row(i), x.width, x.row(i));
+  }
+}
+
+void AddScaledCopy(Rows x, float factor, Tile y) {
+  for (std::size_t i = 0; i < x.count; ++i) {
+    Map([factor](auto d, auto old, auto v) HWY_ATTR { return hn::MulAdd(v, hn::Set(d, factor), old); }, y.row(i),
+        x.width, y.row(i), x.row(i));
   }
 }
 
@@ -86,52 +147,98 @@ void NormaliseRowsBackward(Rows x, Rows dy, float length, Tile dx) {
   }
 }
 
-// The largest score, NaN aside: that one comes back with the sum of the exponentials. No order is needed.
-HWY_INLINE float RowPeak(const float* x, std::size_t n, float before) {
+// exp(x) for x ≤ 0 (NaN stays), cheaper than Exp: the remainder in one step and a polynomial of degree 5, 1.8e-7 off
+// for x > −20 and 4e-7 below; weights that small no longer matter. exp(0) is 1 and whatever is below −87.4 is 0.
+HWY_INLINE Vector16 ExpBelow(Vector16 x) {
   const Tag16 d;
-  Lanes16 peaks;
-  for (Vector16& part : peaks.part) part = hn::Set(d, before);
-  ForEachPart16(n, [&](std::size_t offset, std::size_t part, std::size_t count) HWY_ATTR {
-    const Vector16 v = LoadPart16(x + offset, count);
-    const Vector16 peak = hn::IfThenElse(hn::Gt(v, peaks.part[part]), v, peaks.part[part]);
-    peaks.part[part] = ChangeFirst16(peak, peaks.part[part], count);
-  });
-  return Tree16(peaks, [](auto, auto a, auto b) HWY_ATTR { return hn::IfThenElse(hn::Gt(b, a), b, a); });
+  const hn::RebindToUnsigned<Tag16> du;
+  const Vector16 above = AtLeast(hn::Set(d, -88.0f), x);
+  const Vector16 rounder = hn::Set(d, detail::kRounder), one = hn::Set(d, 1.0f);
+  const Vector16 rounded = hn::MulAdd(above, hn::Set(d, 1.44269502f), rounder);
+  const Vector16 r = hn::NegMulAdd(hn::Sub(rounded, rounder), hn::Set(d, 0.693147182f), above);
+  Vector16 p = hn::Set(d, 0.00831252057f);
+  p = hn::MulAdd(p, r, hn::Set(d, 0.0418901592f));
+  p = hn::MulAdd(p, r, hn::Set(d, 0.166671142f));
+  p = hn::MulAdd(p, r, hn::Set(d, 0.499992311f));
+  p = hn::MulAdd(p, r, one);
+  p = hn::MulAdd(p, r, one);
+  return hn::Mul(p, hn::BitCast(d, hn::ShiftLeft<23>(hn::BitCast(du, rounded))));
 }
 
-void SoftmaxAbsorb(Tile s, float sharpness, float* peak, float* mass, float* factor) {
+// The largest score, NaN aside: that one comes back with the sum of the exponentials. No order is needed.
+HWY_INLINE float RowPeak(const float* x, std::size_t n) {
   const Tag16 d;
-  const Vector16 sharp = hn::Set(d, sharpness);
-  for (std::size_t i = 0; i < s.count; ++i) {
-    float* row = s.row(i);
-    const float top = RowPeak(row, s.width, peak[i]);
-    const Vector16 base = hn::Set(d, top == kNothing ? 0.0f : top);
-    Lanes16 sums;
-    for (Vector16& part : sums.part) part = hn::Zero(d);
-    ForEachPart16(s.width, [&](std::size_t offset, std::size_t part, std::size_t count) HWY_ATTR {
-      const Vector16 term = Exp(d, hn::Mul(hn::Sub(LoadPart16(row + offset, count), base), sharp));
-      StorePart16(term, row + offset, count);
-      sums.part[part] = ChangeFirst16(hn::Add(sums.part[part], term), sums.part[part], count);
+  const Vector16 nothing = hn::Set(d, kNothing);
+  Vector16 peaks[2] = {nothing, nothing};
+  std::size_t i = 0;
+  for (; i + 2 * kPartLanes <= n; i += 2 * kPartLanes) {
+    peaks[0] = hn::Max(hn::LoadU(d, x + i), peaks[0]);
+    peaks[1] = hn::Max(hn::LoadU(d, x + i + kPartLanes), peaks[1]);
+  }
+  for (; i < n; i += kPartLanes) {
+    const std::size_t count = HWY_MIN(kPartLanes, n - i);
+    peaks[0] = ChangeFirst16(hn::Max(LoadPart16(x + i, count), peaks[0]), peaks[0], count);
+  }
+  return hn::GetLane(hn::MaxOfLanes(d, hn::Max(peaks[0], peaks[1])));
+}
+
+// A row becomes exp((s − base)·sharpness); their sum comes back.
+template <bool kSharp>
+HWY_INLINE float RowExp(float* row, std::size_t n, float base, float sharpness) {
+  const Tag16 d;
+  const Vector16 minus = hn::Set(d, base), sharp = hn::Set(d, sharpness);
+  Lanes16 sums;
+  for (Vector16& part : sums.part) part = hn::Zero(d);
+  ForEachPart16(n, [&](std::size_t offset, std::size_t part, std::size_t count) HWY_ATTR {
+    const Vector16 z = hn::Sub(LoadPart16(row + offset, count), minus);
+    const Vector16 term = ExpBelow(kSharp ? hn::Mul(z, sharp) : z);
+    StorePart16(term, row + offset, count);
+    sums.part[part] = ChangeFirst16(hn::Add(sums.part[part], term), sums.part[part], count);
+  });
+  return SumTree16(sums);
+}
+
+// What is done once a row is done for a vector of rows.
+void SoftmaxAbsorb(Tile s, float sharpness, float* peak, float* mass, float* factor) {
+  constexpr std::size_t kRows = 16;
+  const Tag16 d;
+  HWY_ALIGN float tops[kRows], sums[kRows];
+  for (std::size_t begin = 0; begin < s.count; begin += kRows) {
+    const std::size_t rows = HWY_MIN(kRows, s.count - begin);
+    for (std::size_t i = 0; i < rows; ++i) tops[i] = RowPeak(s.row(begin + i), s.width);
+    ForEachPart16(rows, [&](std::size_t i, std::size_t, std::size_t lanes) HWY_ATTR {
+      const Vector16 before = LoadPart16(peak + begin + i, lanes), top = hn::Max(LoadPart16(tops + i, lanes), before);
+      const Vector16 fresh = ExpBelow(hn::Mul(hn::Sub(before, top), hn::Set(d, sharpness)));
+      StorePart16(hn::IfThenElse(hn::Eq(before, top), hn::Set(d, 1.0f), fresh), factor + begin + i, lanes);
+      StorePart16(top, peak + begin + i, lanes);
+      StorePart16(hn::IfThenZeroElse(hn::Eq(top, hn::Set(d, kNothing)), top), tops + i, lanes);
     });
-    factor[i] = top == peak[i] ? 1.0f : hn::GetLane(Exp(d, hn::Set(d, (peak[i] - top) * sharpness)));
-    mass[i] = mass[i] * factor[i] + SumTree16(sums);
-    peak[i] = top;
+    if (sharpness == 1.0f) {
+      for (std::size_t i = 0; i < rows; ++i) sums[i] = RowExp<false>(s.row(begin + i), s.width, tops[i], sharpness);
+    } else {
+      for (std::size_t i = 0; i < rows; ++i) sums[i] = RowExp<true>(s.row(begin + i), s.width, tops[i], sharpness);
+    }
+    ForEachPart16(rows, [&](std::size_t i, std::size_t, std::size_t lanes) HWY_ATTR {
+      const Vector16 old = LoadPart16(mass + begin + i, lanes), change = LoadPart16(factor + begin + i, lanes);
+      StorePart16(hn::MulAdd(old, change, LoadPart16(sums + i, lanes)), mass + begin + i, lanes);
+    });
   }
 }
 
 void SoftmaxSettle(std::size_t count, float* peak, float* mass, float* factor) {
   const Tag16 d;
-  for (std::size_t i = 0; i < count; ++i) {
-    const bool nothing = mass[i] == 0.0f;
-    if (nothing) peak[i] = 0.0f;
-    factor[i] = nothing ? 0.0f : 1.0f / mass[i];
-    mass[i] = nothing ? 0.0f : hn::GetLane(Log(d, hn::Set(d, mass[i])));
-  }
+  ForEachPart16(count, [&](std::size_t i, std::size_t, std::size_t lanes) HWY_ATTR {
+    const Vector16 sum = LoadPart16(mass + i, lanes);
+    const auto nothing = hn::Eq(sum, hn::Zero(d));
+    StorePart16(hn::IfThenZeroElse(nothing, LoadPart16(peak + i, lanes)), peak + i, lanes);
+    StorePart16(hn::IfThenZeroElse(nothing, hn::Div(hn::Set(d, 1.0f), sum)), factor + i, lanes);
+    StorePart16(hn::IfThenZeroElse(nothing, Log(d, sum)), mass + i, lanes);
+  });
 }
 
 HWY_INLINE Vector16 SoftmaxWeight(Vector16 s, Vector16 sharp, Vector16 top, Vector16 rest) {
   const Tag16 d;
-  const Vector16 p = Exp(d, hn::Sub(hn::Mul(hn::Sub(s, top), sharp), rest));
+  const Vector16 p = ExpBelow(hn::Sub(hn::Mul(hn::Sub(s, top), sharp), rest));
   return hn::IfThenZeroElse(hn::Eq(s, hn::Set(d, kNothing)), p);
 }
 
@@ -203,7 +310,10 @@ namespace regard {
 namespace {
 
 HWY_EXPORT(AllFinite);
+HWY_EXPORT(MultiplyBlocks);
 HWY_EXPORT(SelectedProduct);
+HWY_EXPORT(ScaledCopy);
+HWY_EXPORT(AddScaledCopy);
 HWY_EXPORT(ScaleRows);
 HWY_EXPORT(DotRows);
 HWY_EXPORT(NormaliseRows);
@@ -220,13 +330,21 @@ HWY_EXPORT(AdditiveTileBackward);
 bool all_finite(Rows x) { return HWY_DYNAMIC_DISPATCH(AllFinite)(x); }
 
 void selected_product(Matrix a, Rows b, bool finite, Tile c) {
-  if (finite) {
+  if (finite && c.width % kPanelWidth == 0) {
+    HWY_DYNAMIC_DISPATCH(MultiplyBlocks)(a, b.data, kPanelWidth, b.stride, c, true);
+  } else if (finite) {
     gemm(a, as_matrix(b), as_matrix(c), {.accumulate = true});
   } else {
     HWY_DYNAMIC_DISPATCH(SelectedProduct)(a, b, c);
   }
 }
 
+void product_tile(Rows q, PackedMatrix k, Tile s) {
+  HWY_DYNAMIC_DISPATCH(MultiplyBlocks)(as_matrix(q), k.panels, k.k * kPanelWidth, kPanelWidth, s, false);
+}
+
+void scaled_copy(Rows x, float factor, Tile y) { HWY_DYNAMIC_DISPATCH(ScaledCopy)(x, factor, y); }
+void add_scaled_copy(Rows x, float factor, Tile y) { HWY_DYNAMIC_DISPATCH(AddScaledCopy)(x, factor, y); }
 void scale_rows(Tile x, const float* factors) { HWY_DYNAMIC_DISPATCH(ScaleRows)(x, factors); }
 void dot_rows(Rows x, Rows y, float* to) { HWY_DYNAMIC_DISPATCH(DotRows)(x, y, to); }
 void normalise_rows(Rows x, float length, Tile y) { HWY_DYNAMIC_DISPATCH(NormaliseRows)(x, length, y); }

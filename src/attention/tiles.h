@@ -22,9 +22,14 @@ bool all_finite(Rows x);
 // c += a·b, where an a of 0 takes nothing from b. `finite`: b holds neither NaN nor ∞, which makes it a plain product.
 void selected_product(Matrix a, Rows b, bool finite, Tile c);
 
-void scale_rows(Tile x, const float* factors);      // row i · factors[i]; a factor of 1 leaves it alone
-void dot_rows(Rows x, Rows y, float* to);           // to[i] = x_i·y_i
-void normalise_rows(Rows x, float length, Tile y);  // y_i = length·x_i/‖x_i‖; 0 stays 0
+// s = q·kᵀ, keys in panels: what gemm computes, for tiles.
+void product_tile(Rows q, PackedMatrix k, Tile s);
+
+void scaled_copy(Rows x, float factor, Tile y);      // y = x·factor
+void add_scaled_copy(Rows x, float factor, Tile y);  // y += x·factor
+void scale_rows(Tile x, const float* factors);       // row i · factors[i]; a factor of 1 leaves it alone
+void dot_rows(Rows x, Rows y, float* to);            // to[i] = x_i·y_i
+void normalise_rows(Rows x, float length, Tile y);   // y_i = length·x_i/‖x_i‖; 0 stays 0
 void normalise_rows_backward(Rows x, Rows dy, float length, Tile dx);  // added; where dy is 0, x is not read
 
 // Softmax with z = (s − peak)·sharpness, see Align.
@@ -58,6 +63,20 @@ void selected_product(MatrixOf<const T> a, RowsOf<const T> b, RowsOf<T> c) {
       const T factor = a.at(i, j);
       for (std::size_t k = 0; k < b.width && factor != 0; ++k) c.row(i)[k] += factor * b.row(j)[k];
     }
+  }
+}
+
+template <class T>
+void scaled_copy(RowsOf<const T> x, T factor, RowsOf<T> y) {
+  for (std::size_t i = 0; i < x.count; ++i) {
+    for (std::size_t c = 0; c < x.width; ++c) y.row(i)[c] = x.row(i)[c] * factor;
+  }
+}
+
+template <class T>
+void add_scaled_copy(RowsOf<const T> x, T factor, RowsOf<T> y) {
+  for (std::size_t i = 0; i < x.count; ++i) {
+    for (std::size_t c = 0; c < x.width; ++c) y.row(i)[c] += x.row(i)[c] * factor;
   }
 }
 
@@ -184,6 +203,12 @@ void additive_tile_backward(RowsOf<const T> q, RowsOf<const T> k, const T* theta
 inline bool all_finite(RowsOf<const double> x) { return reference::all_finite(x); }
 inline void selected_product(MatrixOf<const double> a, RowsOf<const double> b, bool, RowsOf<double> c) {
   reference::selected_product(a, b, c);
+}
+inline void scaled_copy(RowsOf<const double> x, double factor, RowsOf<double> y) {
+  reference::scaled_copy(x, factor, y);
+}
+inline void add_scaled_copy(RowsOf<const double> x, double factor, RowsOf<double> y) {
+  reference::add_scaled_copy(x, factor, y);
 }
 inline void scale_rows(RowsOf<double> x, const double* factors) { reference::scale_rows(x, factors); }
 inline void dot_rows(RowsOf<const double> x, RowsOf<const double> y, double* to) { reference::dot_rows(x, y, to); }
