@@ -22,7 +22,7 @@ namespace {
 
 constexpr std::int64_t kQueryTile = 60;  // ten register blocks of a product: what a thread takes at a time
 constexpr std::int64_t kKeyTile = 128;   // a tile of scores and the keys and values beside it stay in the second cache
-constexpr std::int64_t kQueryPart = 12;  // queries whose scores are made and used at once
+constexpr std::int64_t kQueryPart = 12;  // queries that share a view when they do not see all of a tile
 constexpr std::int64_t kMostQueries = kQueryTile + kQueryPart;  // the last rows of a sequence join the tile before
 constexpr std::int64_t kBackTile = 120;   // queries of a backward tile: what is added to keys and values is read less
 constexpr std::int64_t kMaskedPart = 24;  // queries of a backward tile that share a view when they do not see all
@@ -341,8 +341,11 @@ struct BlockWork {
     return values.tile(segment, slot, t, skipped_in(tile, t), from);
   }
 
-  void score(const Place& tile, std::int64_t t, Cover cover, RowsOf<const T> q, RowsOf<T> s) const {
-    view.stages.score->forward(q, keys_of(tile, t), view.theta_of(tile.head), s);
+  void score(const Place& tile, std::int64_t t, Cover cover, RowsOf<const T> q, RowsOf<T> s,
+             Ahead* ahead = nullptr) const {
+    KeysOf<T> k = keys_of(tile, t);
+    k.ahead = ahead;
+    view.stages.score->forward(q, k, view.theta_of(tile.head), s);
     if (view.bias != nullptr) {
       for (std::size_t i = 0; i < s.count; ++i) {
         const T* from = view.bias + bias_at(tile, i);
@@ -429,7 +432,7 @@ struct Buffers {
         most(backward && streams ? kBackTile : kMostQueries),
         stride(streams ? kKeyTile : std::max<std::int64_t>(1, (plan.longest + 15) / 16 * 16)),
         query_size((most * view.width + 15) / 16 * 16),
-        score_size((streams && !backward ? kQueryPart : most) * stride),
+        score_size(most * stride),
         total((backward ? 2 : 1) * (query_size + score_size) + (most + 15) / 16 * 16) {}
   void use(T* memory) {
     q = memory;
@@ -445,6 +448,7 @@ struct Buffers {
   bool streams;
   std::int64_t most, stride, query_size, score_size, total;
   T *q = nullptr, *s = nullptr, *factor = nullptr, *dq = nullptr, *dp = nullptr;
+  Ahead* ahead = nullptr;
 };
 
 template <class T>
@@ -461,27 +465,34 @@ void forward_block(const BlockWork<T>& work, const Packed<T>& values, Buffers<T>
   T *peak = peaks + first, *tau = taus + first;
   const RowsOf<T> q = at.queries(at.q, work.rows(), view.width);
   view.stages.score->prepare_queries(work.query_rows(), q);
-  clear(out);
-  const auto read = [&](const Place& tile, std::int64_t t, RowsOf<T> p, RowsOf<T> to) {
+  const auto read = [&](const Place& tile, std::int64_t t, RowsOf<T> p, RowsOf<T> to, bool fresh) {
     work.drop(tile, p);
     const KeysOf<T> v = work.values_of(values, tile, t);
-    selected_product(as_matrix(RowsOf<const T>(p)), v.rows, v.finite, to);
+    selected_product(as_matrix(RowsOf<const T>(p)), v.rows, v.finite, to, fresh, at.ahead);
   };
+  bool fresh = true;  // nothing is read yet
   if (align.streams()) {
     std::fill_n(peak, work.rows(), kHidden<T>);
     std::fill_n(tau, work.rows(), T(0));
     work.for_each_tile(false, [&](const Place& whole, std::int64_t tile_number, Cover whole_cover) {
-      work.for_each_part(
-          whole, tile_number, whole_cover, kQueryPart, kQueryPart, [&](const Place& part, std::int64_t t, Cover cover) {
-            const std::int64_t row = part.queries.begin - work.place.queries.begin;
-            const std::size_t count = size(part.queries.count());
-            const RowsOf<T> s{at.s, count, size(part.keys.count()), size(at.stride)}, to = rows_from(out, row, count);
-            work.score(part, t, cover, rows_from(q, row, count), s);
-            align.absorb(s, peak + row, tau + row, at.factor);
-            scale_rows(to, at.factor);
-            read(part, t, s, to);
-          });
+      if (fresh && whole_cover != Cover::kAll) {
+        clear(out);
+        fresh = false;
+      }
+      work.for_each_part(whole, tile_number, whole_cover, kQueryPart, kMostQueries,
+                         [&](const Place& part, std::int64_t t, Cover cover) {
+                           const std::int64_t row = part.queries.begin - work.place.queries.begin;
+                           const std::size_t count = size(part.queries.count());
+                           const RowsOf<T> s{at.s, count, size(part.keys.count()), size(at.stride)};
+                           const RowsOf<T> to = rows_from(out, row, count);
+                           work.score(part, t, cover, rows_from(q, row, count), s, at.ahead);
+                           align.absorb(s, peak + row, tau + row, at.factor);
+                           if (!fresh) scale_rows(to, at.factor);
+                           read(part, t, s, to, fresh);
+                         });
+      fresh = false;
     });
+    if (fresh) clear(out);
     align.settle(work.rows(), peak, tau, at.factor);
     scale_rows(out, at.factor);
     return;
@@ -495,8 +506,10 @@ void forward_block(const BlockWork<T>& work, const Packed<T>& values, Buffers<T>
   align.solve(whole, peak, tau);
   align.weigh(whole, peak, tau);
   work.for_each_tile(false, [&](const Place& tile, std::int64_t t, Cover) {
-    read(tile, t, work.part(at.s, at.stride, tile, true), out);
+    read(tile, t, work.part(at.s, at.stride, tile, true), out, fresh);
+    fresh = false;
   });
+  if (fresh) clear(out);
 }
 
 // Where gradients go; all is added to.
@@ -608,8 +621,9 @@ void forward_all(const View<T>& view, const Plan& plan, Arena& arena, T* context
     keys.prepare(view, plan, slot, list / view.groups, list % view.groups);
     prepare_values(view, plan, values, slot, list / view.groups, list % view.groups);
   };
-  const auto run = [&](std::int64_t slot, const Plan::Block& block, std::int64_t head, int worker) {
+  const auto run = [&](std::int64_t slot, const Plan::Block& block, std::int64_t head, int worker, Ahead* ahead) {
     Buffers<T> mine = buffers;
+    mine.ahead = ahead;
     mine.use(memory + worker * buffers.total);
     forward_block(BlockWork<T>(view, keys, slot, block, head), values, mine, context, peaks, taus);
   };
@@ -618,9 +632,18 @@ void forward_all(const View<T>& view, const Plan& plan, Arena& arena, T* context
       const auto list = static_cast<std::int64_t>(index);
       const std::int64_t item = list / view.groups, group = list % view.groups;
       prepare(list, worker);
+      Ahead ahead;  // what this worker will probably turn to next
+      if (list + workers < lists) {
+        const std::int64_t next = list + workers;
+        const std::size_t floats = size(view.queries * view.width), key_floats = size(view.keys * view.width);
+        ahead.add(context + next * sharing * view.queries * view.value_width, size(view.queries * view.value_width));
+        ahead.add(view.q + next * sharing * view.queries * view.width, floats);
+        ahead.add(view.v + next * view.keys * view.value_width, size(view.keys * view.value_width));
+        ahead.add(view.k + next * view.keys * view.width, key_floats);
+      }
       for (std::int64_t b = plan.first_block[item]; b < plan.first_block[item + 1]; ++b) {
         for (std::int64_t head = group * sharing; head < (group + 1) * sharing; ++head) {
-          run(worker, plan.blocks[b], head, worker);
+          run(worker, plan.blocks[b], head, worker, &ahead);
         }
       }
     });
@@ -643,7 +666,7 @@ void forward_all(const View<T>& view, const Plan& plan, Arena& arena, T* context
         const std::int64_t count = (plan.first_block[item + 1] - plan.first_block[item]) * sharing;
         if (rest < count) {
           return run(list - begin, plan.blocks[plan.first_block[item] + rest / sharing],
-                     group * sharing + rest % sharing, worker);
+                     group * sharing + rest % sharing, worker, nullptr);
         }
         rest -= count;
       }
@@ -895,7 +918,7 @@ Tensor AttendTrace::weights(const AskedWeights& asked) const {
       const std::int64_t first = view.row(asked.item, asked.head, block.queries.begin);
       work.for_each_tile(false, [&](const Place& whole, std::int64_t tile_number, Cover whole_cover) {
         work.for_each_part(
-            whole, tile_number, whole_cover, kQueryPart, kQueryPart,
+            whole, tile_number, whole_cover, kQueryPart, kMostQueries,
             [&](const Place& part, std::int64_t t, Cover cover) {
               const std::int64_t row = part.queries.begin - block.queries.begin;
               const RowsOf<T> s{buffers.s, size(part.queries.count()), size(part.keys.count()), size(kKeyTile)};

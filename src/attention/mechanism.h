@@ -41,7 +41,8 @@ template <class T>
 struct KeysOf {
   RowsOf<const T> rows;
   PackedMatrix packed;
-  bool finite = true;  // no NaN or ∞ in the rows
+  bool finite = true;      // no NaN or ∞ in the rows
+  Ahead* ahead = nullptr;  // for products: what to fetch meanwhile
 };
 
 // Gradients of one tile, added to what is there.

@@ -40,7 +40,7 @@ bool AllFinite(Rows x) {
 // c = a·b, or with `resume` c += a·b, in blocks of registers: each element the chain that gemm has, without the thought
 // that gemm spends on large products. Column j of panel p of b stands at b[p · b_panel + k · b_k + j]. The last panel
 // may be ragged if b is packed.
-void MultiplyBlocks(Matrix a, const float* b, std::size_t b_panel, std::size_t b_k, Tile c, bool resume) {
+void MultiplyBlocks(Matrix a, const float* b, std::size_t b_panel, std::size_t b_k, Tile c, bool resume, Ahead* ahead) {
   constexpr std::size_t kStrip = gemm_detail::kMostPanels * kPanelWidth;
   const gemm_detail::RowBlocks blocks(c.count);
   gemm_detail::BlockArguments arguments;
@@ -54,7 +54,6 @@ void MultiplyBlocks(Matrix a, const float* b, std::size_t b_panel, std::size_t b
   arguments.resume = resume;
   arguments.relu = false;
   arguments.far_b = false;
-  arguments.ahead_k = 0;
   for (std::size_t strip = 0; strip < c.width; strip += kStrip) {
     const std::size_t columns = HWY_MIN(kStrip, c.width - strip), full = columns / kPanelWidth * kPanelWidth;
     for (std::size_t block = 0, i = 0; block < blocks.count; i += blocks.height(block), ++block) {
@@ -66,7 +65,9 @@ void MultiplyBlocks(Matrix a, const float* b, std::size_t b_panel, std::size_t b
         arguments.b = b + (strip + done) / kPanelWidth * b_panel;
         arguments.c = c.row(i) + strip + done;
         arguments.next_c = arguments.c + height * c.stride;
-        arguments.ahead = arguments.b;
+        const float* const wanted = ahead == nullptr ? nullptr : ahead->take(a.columns);
+        arguments.ahead = wanted == nullptr ? arguments.b : wanted;
+        arguments.ahead_k = wanted == nullptr ? 0 : Ahead::kLine;
         if (width % kPanelWidth == 0) {
           gemm_detail::AnyBlock(height, width / kPanelWidth, arguments);
         } else {
@@ -149,63 +150,142 @@ void NormaliseRowsBackward(Rows x, Rows dy, float length, Tile dx) {
 
 // exp(x) for x ≤ 0 (NaN stays), cheaper than Exp: the remainder in one step and a polynomial of degree 5, 1.8e-7 off
 // for x > −20 and 4e-7 below; weights that small no longer matter. exp(0) is 1 and whatever is below −87.4 is 0.
-HWY_INLINE Vector16 ExpBelow(Vector16 x) {
+// Several vectors go through the steps side by side: one by one they wait for each other (28 ns a row of 128, together
+// 20).
+template <std::size_t kCount>
+HWY_INLINE void ExpBelow(Vector16 (&x)[kCount]) {
   const Tag16 d;
   const hn::RebindToUnsigned<Tag16> du;
-  const Vector16 above = AtLeast(hn::Set(d, -88.0f), x);
   const Vector16 rounder = hn::Set(d, detail::kRounder), one = hn::Set(d, 1.0f);
-  const Vector16 rounded = hn::MulAdd(above, hn::Set(d, 1.44269502f), rounder);
-  const Vector16 r = hn::NegMulAdd(hn::Sub(rounded, rounder), hn::Set(d, 0.693147182f), above);
-  Vector16 p = hn::Set(d, 0.00831252057f);
-  p = hn::MulAdd(p, r, hn::Set(d, 0.0418901592f));
-  p = hn::MulAdd(p, r, hn::Set(d, 0.166671142f));
-  p = hn::MulAdd(p, r, hn::Set(d, 0.499992311f));
-  p = hn::MulAdd(p, r, one);
-  p = hn::MulAdd(p, r, one);
-  return hn::Mul(p, hn::BitCast(d, hn::ShiftLeft<23>(hn::BitCast(du, rounded))));
+  Vector16 rounded[kCount], p[kCount];
+#pragma GCC unroll 8
+  for (std::size_t i = 0; i < kCount; ++i) x[i] = AtLeast(hn::Set(d, -88.0f), x[i]);
+#pragma GCC unroll 8
+  for (std::size_t i = 0; i < kCount; ++i) rounded[i] = hn::MulAdd(x[i], hn::Set(d, 1.44269502f), rounder);
+#pragma GCC unroll 8
+  for (std::size_t i = 0; i < kCount; ++i)
+    x[i] = hn::NegMulAdd(hn::Sub(rounded[i], rounder), hn::Set(d, 0.693147182f), x[i]);
+#pragma GCC unroll 8
+  for (std::size_t i = 0; i < kCount; ++i)
+    p[i] = hn::MulAdd(hn::Set(d, 0.00831252057f), x[i], hn::Set(d, 0.0418901592f));
+#pragma GCC unroll 8
+  for (std::size_t i = 0; i < kCount; ++i) p[i] = hn::MulAdd(p[i], x[i], hn::Set(d, 0.166671142f));
+#pragma GCC unroll 8
+  for (std::size_t i = 0; i < kCount; ++i) p[i] = hn::MulAdd(p[i], x[i], hn::Set(d, 0.499992311f));
+#pragma GCC unroll 8
+  for (std::size_t i = 0; i < kCount; ++i) p[i] = hn::MulAdd(p[i], x[i], one);
+#pragma GCC unroll 8
+  for (std::size_t i = 0; i < kCount; ++i) p[i] = hn::MulAdd(p[i], x[i], one);
+#pragma GCC unroll 8
+  for (std::size_t i = 0; i < kCount; ++i)
+    x[i] = hn::Mul(p[i], hn::BitCast(d, hn::ShiftLeft<23>(hn::BitCast(du, rounded[i]))));
 }
 
-// The largest score, NaN aside: that one comes back with the sum of the exponentials. No order is needed.
-HWY_INLINE float RowPeak(const float* x, std::size_t n) {
+HWY_INLINE Vector16 ExpBelow(Vector16 x) {
+  Vector16 one[1] = {x};
+  ExpBelow(one);
+  return one[0];
+}
+
+// Reductions of several rows: each leaves its 16 lanes here, and the trees of all are gone through together, eight
+// shuffles for four rows instead of four for each.
+struct RowLanes {
+  static constexpr std::size_t kRows = 16;
+  HWY_ALIGN float lanes[kRows][16];
+
+  template <class Join>
+  HWY_INLINE void reduce(std::size_t rows, Join join, float* to) const {  // room for 16
+    const Tag16 d;
+#if HWY_TARGET == HWY_AVX3
+    Vector16 all = hn::Zero(d);
+    const auto number = hn::Iota(hn::RebindToUnsigned<Tag16>(), 0);
+#pragma GCC unroll 4
+    for (std::uint32_t g = 0; g < 4; ++g) {  // rows g, g + 4, g + 8 and g + 12
+      if (g >= rows) break;
+      const Vector16 a = hn::Load(d, lanes[g]), b = hn::Load(d, lanes[g + 8]);
+      const Vector16 c = hn::Load(d, lanes[g + 4]), e = hn::Load(d, lanes[g + 12]);
+      Vector16 ab = join(d, hn::ConcatLowerLower(d, b, a), hn::ConcatUpperUpper(d, b, a));
+      Vector16 ce = join(d, hn::ConcatLowerLower(d, e, c), hn::ConcatUpperUpper(d, e, c));
+      ab = join(d, ab, hn::SwapAdjacentBlocks(ab));
+      ce = join(d, ce, hn::SwapAdjacentBlocks(ce));
+      Vector16 four = hn::OddEvenBlocks(ce, ab);  // a block of each row, in order
+      four = join(d, four, hn::Shuffle1032(four));
+      four = join(d, four, hn::Shuffle2301(four));
+      const auto mine =
+          hn::Eq(hn::And(number, hn::Set(hn::RebindToUnsigned<Tag16>(), 3)), hn::Set(hn::RebindToUnsigned<Tag16>(), g));
+      all = hn::IfThenElse(hn::RebindMask(d, mine), four, all);
+    }
+    hn::StoreU(all, d, to);
+#else
+    for (std::size_t i = 0; i < rows; ++i) {
+      Lanes16 own;
+#pragma GCC unroll 4
+      for (std::size_t part = 0; part < kParts; ++part) own.part[part] = hn::Load(d, lanes[i] + part * kPartLanes);
+      to[i] = Tree16(own, join);
+    }
+#endif
+  }
+};
+
+// The largest scores in each of 16 lanes, NaN aside: that one comes back with the sum of the exponentials.
+HWY_INLINE void RowPeaks(const float* x, std::size_t n, float* lanes) {
   const Tag16 d;
-  const Vector16 nothing = hn::Set(d, kNothing);
-  Vector16 peaks[2] = {nothing, nothing};
-  std::size_t i = 0;
-  for (; i + 2 * kPartLanes <= n; i += 2 * kPartLanes) {
-    peaks[0] = hn::Max(hn::LoadU(d, x + i), peaks[0]);
-    peaks[1] = hn::Max(hn::LoadU(d, x + i + kPartLanes), peaks[1]);
-  }
-  for (; i < n; i += kPartLanes) {
-    const std::size_t count = HWY_MIN(kPartLanes, n - i);
-    peaks[0] = ChangeFirst16(hn::Max(LoadPart16(x + i, count), peaks[0]), peaks[0], count);
-  }
-  return hn::GetLane(hn::MaxOfLanes(d, hn::Max(peaks[0], peaks[1])));
+  Lanes16 peaks;
+  for (Vector16& part : peaks.part) part = hn::Set(d, kNothing);
+  ForEachPart16(n, [&](std::size_t offset, std::size_t part, std::size_t count) HWY_ATTR {
+    const Vector16 larger = hn::Max(LoadPart16(x + offset, count), peaks.part[part]);
+    peaks.part[part] = ChangeFirst16(larger, peaks.part[part], count);
+  });
+#pragma GCC unroll 4
+  for (std::size_t part = 0; part < kParts; ++part) hn::Store(peaks.part[part], d, lanes + part * kPartLanes);
 }
 
-// A row becomes exp((s − base)·sharpness); their sum comes back.
+// A row becomes exp((s − base)·sharpness); their sum stays in 16 lanes.
 template <bool kSharp>
-HWY_INLINE float RowExp(float* row, std::size_t n, float base, float sharpness) {
+HWY_INLINE void RowExp(float* row, std::size_t n, float base, float sharpness, float* lanes) {
   const Tag16 d;
   const Vector16 minus = hn::Set(d, base), sharp = hn::Set(d, sharpness);
   Lanes16 sums;
   for (Vector16& part : sums.part) part = hn::Zero(d);
-  ForEachPart16(n, [&](std::size_t offset, std::size_t part, std::size_t count) HWY_ATTR {
+  constexpr std::size_t kTogether = HWY_MAX(kParts, HWY_TARGET == HWY_AVX3 ? 4 : 2), kStep = kTogether * kPartLanes;
+  const std::size_t most = n / kStep * kStep;
+  for (std::size_t at = 0; at < most; at += kStep) {
+    Vector16 x[kTogether];
+#pragma GCC unroll 8
+    for (std::size_t i = 0; i < kTogether; ++i) {
+      const Vector16 z = hn::Sub(hn::LoadU(d, row + at + i * kPartLanes), minus);
+      x[i] = kSharp ? hn::Mul(z, sharp) : z;
+    }
+    ExpBelow(x);
+#pragma GCC unroll 8
+    for (std::size_t i = 0; i < kTogether; ++i) {
+      hn::StoreU(x[i], d, row + at + i * kPartLanes);
+      sums.part[i % kParts] = hn::Add(sums.part[i % kParts], x[i]);
+    }
+  }
+  row += most;
+  ForEachPart16(n - most, [&](std::size_t offset, std::size_t part, std::size_t count) HWY_ATTR {
     const Vector16 z = hn::Sub(LoadPart16(row + offset, count), minus);
     const Vector16 term = ExpBelow(kSharp ? hn::Mul(z, sharp) : z);
     StorePart16(term, row + offset, count);
     sums.part[part] = ChangeFirst16(hn::Add(sums.part[part], term), sums.part[part], count);
   });
-  return SumTree16(sums);
+#pragma GCC unroll 4
+  for (std::size_t part = 0; part < kParts; ++part) hn::Store(sums.part[part], d, lanes + part * kPartLanes);
 }
 
 // What is done once a row is done for a vector of rows.
 void SoftmaxAbsorb(Tile s, float sharpness, float* peak, float* mass, float* factor) {
-  constexpr std::size_t kRows = 16;
+  constexpr std::size_t kRows = RowLanes::kRows;
   const Tag16 d;
   HWY_ALIGN float tops[kRows], sums[kRows];
+  RowLanes parts;
+  for (std::size_t i = s.count; i < kRows; ++i) std::fill_n(parts.lanes[i], 16, 0.0f);
   for (std::size_t begin = 0; begin < s.count; begin += kRows) {
     const std::size_t rows = HWY_MIN(kRows, s.count - begin);
-    for (std::size_t i = 0; i < rows; ++i) tops[i] = RowPeak(s.row(begin + i), s.width);
+    for (std::size_t i = 0; i < rows; ++i) RowPeaks(s.row(begin + i), s.width, parts.lanes[i]);
+    parts.reduce(
+        rows, [](auto, auto a, auto b) HWY_ATTR { return hn::Max(a, b); }, tops);
     ForEachPart16(rows, [&](std::size_t i, std::size_t, std::size_t lanes) HWY_ATTR {
       const Vector16 before = LoadPart16(peak + begin + i, lanes), top = hn::Max(LoadPart16(tops + i, lanes), before);
       const Vector16 fresh = ExpBelow(hn::Mul(hn::Sub(before, top), hn::Set(d, sharpness)));
@@ -214,10 +294,14 @@ void SoftmaxAbsorb(Tile s, float sharpness, float* peak, float* mass, float* fac
       StorePart16(hn::IfThenZeroElse(hn::Eq(top, hn::Set(d, kNothing)), top), tops + i, lanes);
     });
     if (sharpness == 1.0f) {
-      for (std::size_t i = 0; i < rows; ++i) sums[i] = RowExp<false>(s.row(begin + i), s.width, tops[i], sharpness);
+      for (std::size_t i = 0; i < rows; ++i)
+        RowExp<false>(s.row(begin + i), s.width, tops[i], sharpness, parts.lanes[i]);
     } else {
-      for (std::size_t i = 0; i < rows; ++i) sums[i] = RowExp<true>(s.row(begin + i), s.width, tops[i], sharpness);
+      for (std::size_t i = 0; i < rows; ++i)
+        RowExp<true>(s.row(begin + i), s.width, tops[i], sharpness, parts.lanes[i]);
     }
+    parts.reduce(
+        rows, [](auto, auto a, auto b) HWY_ATTR { return hn::Add(a, b); }, sums);
     ForEachPart16(rows, [&](std::size_t i, std::size_t, std::size_t lanes) HWY_ATTR {
       const Vector16 old = LoadPart16(mass + begin + i, lanes), change = LoadPart16(factor + begin + i, lanes);
       StorePart16(hn::MulAdd(old, change, LoadPart16(sums + i, lanes)), mass + begin + i, lanes);
@@ -329,18 +413,19 @@ HWY_EXPORT(AdditiveTileBackward);
 
 bool all_finite(Rows x) { return HWY_DYNAMIC_DISPATCH(AllFinite)(x); }
 
-void selected_product(Matrix a, Rows b, bool finite, Tile c) {
+void selected_product(Matrix a, Rows b, bool finite, Tile c, bool fresh, Ahead* ahead) {
   if (finite && c.width % kPanelWidth == 0) {
-    HWY_DYNAMIC_DISPATCH(MultiplyBlocks)(a, b.data, kPanelWidth, b.stride, c, true);
+    HWY_DYNAMIC_DISPATCH(MultiplyBlocks)(a, b.data, kPanelWidth, b.stride, c, !fresh, ahead);
   } else if (finite) {
-    gemm(a, as_matrix(b), as_matrix(c), {.accumulate = true});
+    gemm(a, as_matrix(b), as_matrix(c), {.accumulate = !fresh});
   } else {
+    for (std::size_t i = 0; i < c.count && fresh; ++i) std::fill_n(c.row(i), c.width, 0.0f);
     HWY_DYNAMIC_DISPATCH(SelectedProduct)(a, b, c);
   }
 }
 
-void product_tile(Rows q, PackedMatrix k, Tile s) {
-  HWY_DYNAMIC_DISPATCH(MultiplyBlocks)(as_matrix(q), k.panels, k.k * kPanelWidth, kPanelWidth, s, false);
+void product_tile(Rows q, PackedMatrix k, Tile s, Ahead* ahead) {
+  HWY_DYNAMIC_DISPATCH(MultiplyBlocks)(as_matrix(q), k.panels, k.k * kPanelWidth, kPanelWidth, s, false, ahead);
 }
 
 void scaled_copy(Rows x, float factor, Tile y) { HWY_DYNAMIC_DISPATCH(ScaledCopy)(x, factor, y); }

@@ -8,7 +8,7 @@ namespace regard {
 struct ProductScore : Score {
   bool is_product() const override { return true; }
   void forward(Rows q, const KeysOf<float>& k, const float*, Tile s) const override {
-    product_tile(q, k.packed, s);
+    product_tile(q, k.packed, s, k.ahead);
   }
   void forward(RowsOf<const double> q, const KeysOf<double>& k, const double*, RowsOf<double> s) const override {
     gemm(as_matrix(q), as_matrix(k.rows).transposed(), as_matrix(s));
