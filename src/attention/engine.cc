@@ -1,8 +1,10 @@
-// The schedules of attention: forward, backward and weights are three drivers over the same stages. Tiles have 60
-// queries and 128 keys, counted from the first of their own sequence, so that what a row computes depends on nothing
-// but its sequence. Only peak and τ of a row are kept; the other two passes make the scores again.
+// The schedules of attention: forward, backward and weights are three drivers over the same stages. Tiles have 128
+// keys, counted from the first of their own sequence, so that what a row computes depends on nothing but its sequence;
+// a row knows nothing of the rows beside it, so their number is a matter of speed. Only peak and τ of a row are kept;
+// the other two passes make the scores again.
 //
-// One tile's journey: score.forward -> bias -> scopes -> align -> dropout -> context += p·v.
+// One tile's journey: score.forward -> bias -> scopes -> align -> dropout -> context += p·v, a dozen queries at a time,
+// so that their scores never leave the first cache.
 #include <algorithm>
 #include <cstring>
 
@@ -17,6 +19,12 @@
 
 namespace regard {
 namespace {
+
+constexpr std::int64_t kQueryTile = 60;  // ten register blocks of a product: what a thread takes at a time
+constexpr std::int64_t kQueryPart = 12;  // queries that share a view when they do not see all of a tile
+constexpr std::int64_t kMostQueries = kQueryTile + kQueryPart;  // the last rows of a sequence join the tile before
+constexpr std::int64_t kBackTile = kTallestTile;  // of a backward tile: what is added to keys and values is read less
+constexpr std::int64_t kMaskedPart = 24;  // queries of a backward tile that share a view when they do not see all
 
 using Cover = Scope::Cover;
 
@@ -78,7 +86,12 @@ struct View {
     }
   }
 
-  std::int64_t key_batch() const { return shares_keys ? 1 : batch; }
+  // Heads that share keys or values are a unit: what they need is prepared together, and their gradients added up in
+  // order. A unit has one or more lists of keys and of values.
+  std::int64_t units() const { return v == nullptr ? key_groups : std::min(key_groups, value_groups); }
+  std::int64_t unit_heads() const { return units() == 0 ? 0 : heads / units(); }
+  std::int64_t unit_keys() const { return units() == 0 ? 0 : key_groups / units(); }
+  std::int64_t unit_values() const { return units() == 0 || v == nullptr ? 0 : value_groups / units(); }
   // Keys and values come in lists, one an item and group.
   std::int64_t key_list(std::int64_t item, std::int64_t head) const {
     return (shares_keys ? 0 : item) * key_groups + head / (heads / key_groups);
@@ -133,10 +146,16 @@ struct Plan {
   Segment* segments = nullptr;            // of all items, one after another
   std::int64_t* first_segment = nullptr;  // [batch + 1]
   Block* blocks = nullptr;                // of one head each, the same for all heads
+  std::int64_t* first_block = nullptr;    // [batch + 1]
   std::int64_t block_count = 0;
   std::int64_t panel_rows = 0, tiles = 0;  // of the item that has most
   std::int64_t longest = 0;                // keys of the longest sequence
 };
+
+inline std::int64_t blocks_of(Range queries) {
+  return queries.count() == 0 ? 0
+                              : std::max<std::int64_t>(1, (queries.count() + kQueryTile - kQueryPart - 1) / kQueryTile);
+}
 
 template <class T>
 Plan make_plan(const View<T>& view, Arena& arena) {
@@ -157,7 +176,7 @@ Plan make_plan(const View<T>& view, Arena& arena) {
       panels += (keys.count() + 15) / 16 * 16;
       tiles += (keys.count() + kKeyTile - 1) / kKeyTile;
       plan.longest = std::max(plan.longest, keys.count());
-      plan.block_count += (queries.count() + kQueryTile - 1) / kQueryTile;
+      plan.block_count += blocks_of(queries);
     };
     if (documents == nullptr) {
       add({0, view.queries}, {0, length});
@@ -173,88 +192,91 @@ Plan make_plan(const View<T>& view, Arena& arena) {
   }
   plan.first_segment[view.batch] = count;
   plan.blocks = allocate<Plan::Block>(arena, plan.block_count);
+  plan.first_block = allocate<std::int64_t>(arena, view.batch + 1);
   std::int64_t block = 0;
   for (std::int64_t item = 0; item < view.batch; ++item) {
+    plan.first_block[item] = block;
     for (std::int64_t s = plan.first_segment[item]; s < plan.first_segment[item + 1]; ++s) {
       const Segment& segment = plan.segments[s];
-      for (std::int64_t i = segment.queries.begin; i < segment.queries.end; i += kQueryTile) {
-        plan.blocks[block++] = {item, &segment, {i, std::min(i + kQueryTile, segment.queries.end)}};
+      for (std::int64_t i = segment.queries.begin, end = 0; i < segment.queries.end; i = end) {
+        end = i + kMostQueries >= segment.queries.end ? segment.queries.end : i + kQueryTile;
+        plan.blocks[block++] = {item, &segment, {i, end}};
       }
     }
   }
+  plan.first_block[view.batch] = block;
   return plan;
 }
 
-// Rows of keys or values of all items and groups, ready for tiles: in panels of 16, and whether a tile is finite.
+// Rows of keys or values of some heads ("slots"), ready for tiles: in panels of 16, and whether a tile is finite.
 template <class T>
 struct Packed {
-  const T* rows = nullptr;  // as prepared; null: as they are
   float* panels = nullptr;
   bool* finite = nullptr;
   std::int64_t width = 0, panel_rows = 0, tiles = 0;
 
-  Packed(const Plan& plan, std::int64_t lists, std::int64_t row_width, bool packs, Arena& arena)
-      : Packed(plan.panel_rows, plan.tiles, lists, row_width, packs, arena) {}
-  Packed(std::int64_t most_rows, std::int64_t most_tiles, std::int64_t lists, std::int64_t row_width, bool packs,
-         Arena& arena)
-      : width(row_width), panel_rows(most_rows), tiles(most_tiles) {
-    if (packs && std::is_same_v<T, float>) panels = allocate<float>(arena, lists * panel_rows * width);
-    finite = allocate<bool>(arena, lists * tiles);
+  Packed(const Plan& plan, std::int64_t slots, std::int64_t row_width, bool packs, Arena& arena)
+      : width(row_width), panel_rows(plan.panel_rows), tiles(plan.tiles) {
+    if (packs && std::is_same_v<T, float>) panels = allocate<float>(arena, slots * panel_rows * width);
+    finite = allocate<bool>(arena, slots * tiles);
   }
-  void pack(const Segment& segment, std::int64_t list, RowsOf<const T> from) const {  // the rows of the segment
-    if constexpr (std::is_same_v<T, float>) {
-      if (panels != nullptr) {
-        regard::pack(as_matrix(from).transposed(), panels + (list * panel_rows + segment.panels) * width);
-      }
-    }
+  void pack(const Segment& segment, std::int64_t slot, RowsOf<const T> from) const {  // the rows of the segment
     for (std::int64_t t = 0; t * kKeyTile < segment.keys.count(); ++t) {
       const std::int64_t begin = t * kKeyTile, end = std::min(begin + kKeyTile, segment.keys.count());
-      finite[list * tiles + segment.tile + t] =
-          all_finite({from.row(size(begin)), size(end - begin), from.width, from.stride});
+      const RowsOf<const T> rows{from.row(size(begin)), size(end - begin), from.width, from.stride};
+      finite[slot * tiles + segment.tile + t] = all_finite(rows);
+      if constexpr (std::is_same_v<T, float>) {
+        if (panels != nullptr) {
+          regard::pack(as_matrix(rows).transposed(), panels + (slot * panel_rows + segment.panels + begin) * width);
+        }
+      }
     }
   }
-  KeysOf<T> tile(const Segment& segment, std::int64_t list, std::int64_t t, RowsOf<const T> from) const {
-    KeysOf<T> keys{from, {}, finite[list * tiles + segment.tile + t]};
+  // `from` are rows of tile t, the first of them `skipped` behind its beginning, a multiple of 16.
+  KeysOf<T> tile(const Segment& segment, std::int64_t slot, std::int64_t t, std::int64_t skipped,
+                 RowsOf<const T> from) const {
+    KeysOf<T> keys{from, {}, finite[slot * tiles + segment.tile + t]};
     if (panels != nullptr) {
-      keys.packed = {panels + (list * panel_rows + segment.panels + t * kKeyTile) * width, size(width), from.count};
+      const std::int64_t row = slot * panel_rows + segment.panels + t * kKeyTile + skipped;
+      keys.packed = {panels + row * width, size(width), from.count};
     }
     return keys;
   }
 };
 
-// The keys as the score wants them. Those that all items share are one sequence, of which an item sees its part.
+// The keys as the score wants them, in slots that hold a unit each.
 template <class T>
 struct PreparedKeys {
-  PreparedKeys(const View<T>& view, const Plan& plan, Arena& arena)
-      : packed(view.shares_keys ? (view.keys + 15) / 16 * 16 : plan.panel_rows,
-               view.shares_keys ? (view.keys + kKeyTile - 1) / kKeyTile : plan.tiles,
-               view.key_batch() * view.key_groups, view.key_width, view.tiles.is_product(), arena) {
+  PreparedKeys(const View<T>& view, const Plan& plan, std::int64_t slots, Arena& arena)
+      : packed(plan, slots * view.unit_keys(), view.key_width, view.tiles.is_product(), arena) {
     if (view.tiles.prepares_keys()) {
-      prepared = allocate<T>(arena, view.key_batch() * view.key_groups * view.keys * view.key_width);
+      prepared = allocate<T>(arena, slots * view.unit_keys() * view.keys * view.key_width);
     }
   }
-  void prepare(const View<T>& view, const Plan& plan, std::int64_t list) const {
-    const std::int64_t item = list / view.key_groups;
-    const Segment whole{{0, view.queries}, {0, view.keys}, 0, 0};
-    const Segment* begin = view.shares_keys ? &whole : plan.segments + plan.first_segment[item];
-    const Segment* end = view.shares_keys ? &whole + 1 : plan.segments + plan.first_segment[item + 1];
-    for (const Segment* segment = begin; segment != end; ++segment) {
-      if (prepared != nullptr) {
-        const RowsOf<const T> to = rows_of(view, list, segment->keys);
-        view.tiles.prepare_keys(view.call.sizes, view.key_rows(list, segment->keys),
-                                RowsOf<T>{const_cast<T*>(to.data), to.count, to.width, to.stride});
+  void prepare(const View<T>& view, const Plan& plan, std::int64_t slot, std::int64_t item, std::int64_t unit) const {
+    for (std::int64_t i = 0; i < view.unit_keys(); ++i) {
+      const std::int64_t head = unit * view.unit_heads() + i * (view.heads / view.key_groups);
+      for (std::int64_t s = plan.first_segment[item]; s < plan.first_segment[item + 1]; ++s) {
+        const Segment& segment = plan.segments[s];
+        const RowsOf<const T> to = rows_of(view, slot, item, head, segment.keys);
+        if (prepared != nullptr) {
+          view.tiles.prepare_keys(view.call.sizes, view.key_rows(view.key_list(item, head), segment.keys),
+                                  RowsOf<T>{const_cast<T*>(to.data), to.count, to.width, to.stride});
+        }
+        packed.pack(segment, slot * view.unit_keys() + i, to);
       }
-      packed.pack(*segment, list, rows_of(view, list, segment->keys));
     }
   }
-  RowsOf<const T> rows_of(const View<T>& view, std::int64_t list, Range range) const {
-    RowsOf<const T> rows = view.key_rows(list, range);
-    if (prepared != nullptr) rows.data = prepared + (rows.data - view.k);
-    return rows;
+  std::int64_t place(const View<T>& view, std::int64_t slot, std::int64_t head) const {
+    return slot * view.unit_keys() + head / (view.heads / view.key_groups) % view.unit_keys();
   }
-  KeysOf<T> tile(const View<T>& view, const Segment& segment, const Place& place, std::int64_t t) const {
-    const std::int64_t list = view.key_list(place.item, place.head);
-    return packed.tile(segment, list, t, rows_of(view, list, place.keys));
+  RowsOf<const T> rows_of(const View<T>& view, std::int64_t slot, std::int64_t item, std::int64_t head,
+                          Range range) const {
+    RowsOf<const T> rows = view.key_rows(view.key_list(item, head), range);
+    if (prepared != nullptr) {
+      rows.data = prepared + (place(view, slot, head) * view.keys + range.begin) * view.key_width;
+    }
+    return rows;
   }
 
   T* prepared = nullptr;
@@ -262,11 +284,14 @@ struct PreparedKeys {
 };
 
 template <class T>
-void prepare_values(const View<T>& view, const Plan& plan, const Packed<T>& values, std::int64_t list) {
-  const std::int64_t item = list / view.value_groups;
-  for (std::int64_t s = plan.first_segment[item]; s < plan.first_segment[item + 1]; ++s) {
-    const Segment& segment = plan.segments[s];
-    values.pack(segment, list, view.value_rows(list, segment.keys));
+void prepare_values(const View<T>& view, const Plan& plan, const Packed<T>& values, std::int64_t slot,
+                    std::int64_t item, std::int64_t unit) {
+  for (std::int64_t i = 0; i < view.unit_values(); ++i) {
+    const std::int64_t list = item * view.value_groups + unit * view.unit_values() + i;
+    for (std::int64_t s = plan.first_segment[item]; s < plan.first_segment[item + 1]; ++s) {
+      const Segment& segment = plan.segments[s];
+      values.pack(segment, slot * view.unit_values() + i, view.value_rows(list, segment.keys));
+    }
   }
 }
 
@@ -297,21 +322,17 @@ void mask_select(const View<T>& view, const Place& place, RowsOf<T> s) {
   }
 }
 
-// A block of queries against the tiles of its keys.
+// A block of queries against the tiles of its keys, which are prepared in a slot.
 template <class T>
 struct BlockWork {
-  BlockWork(const View<T>& v, const PreparedKeys<T>& k, const Plan::Block& block, std::int64_t head)
-      : view(v), keys(k), segment(*block.segment) {
+  BlockWork(const View<T>& v, const PreparedKeys<T>& k, std::int64_t in_slot, const Plan::Block& block,
+            std::int64_t head)
+      : view(v), keys(k), slot(in_slot), segment(*block.segment) {
     place = {block.item,    head,         &v.call.sizes,
              block.queries, segment.keys, segment.keys,
              v.call.offset, nullptr,      std::is_same_v<T, double>};
-    if (v.centres != nullptr) place.centres = v.centres + v.row(block.item, head, block.queries.begin);
-    visible = segment.keys;
-    for (const auto& scope : v.stages.scopes) {
-      if (v.call.staged) break;
-      const Range range = scope->visible(place);
-      visible = {std::max(visible.begin, range.begin), std::min(visible.end, range.end)};
-    }
+    if (v.centres != nullptr) place.centres = v.centres + v.row(block.item, head, 0);
+    visible = seen_by(place);
     if (visible.count() == 0) visible = {segment.keys.begin, segment.keys.begin};
     first_tile = (visible.begin - segment.keys.begin) / kKeyTile;
     begin = segment.keys.begin + first_tile * kKeyTile;
@@ -332,8 +353,44 @@ struct BlockWork {
     }
   }
 
-  void score(const Place& tile, std::int64_t t, Cover cover, RowsOf<const T> q, RowsOf<T> s) const {
-    view.tiles.forward(tile, q, keys.tile(view, segment, tile, t), view.theta_of(tile.head), s);
+  // each(place, number of the tile, cover) for the parts of a tile that have visible keys: `count` queries each, or if
+  // nothing is hidden `most`. Of the keys only panels that are seen.
+  template <class Each>
+  void for_each_part(const Place& tile, std::int64_t t, Cover cover, std::int64_t count, std::int64_t most,
+                     Each each) const {
+    const std::int64_t step = cover == Cover::kAll ? most : count;
+    for (std::int64_t i = tile.queries.begin; i < tile.queries.end; i += step) {
+      Place part = tile;
+      part.queries = {i, std::min(i + step, tile.queries.end)};
+      if (cover == Cover::kAll) {
+        each(part, t, cover);
+        continue;
+      }
+      const Range seen = seen_by(part);
+      const std::int64_t skipped = std::max<std::int64_t>(0, seen.begin - tile.keys.begin) / 16 * 16;
+      const std::int64_t used = std::max<std::int64_t>(0, seen.end - tile.keys.begin + 15) / 16 * 16;
+      part.keys = {tile.keys.begin + skipped, std::min(tile.keys.begin + used, tile.keys.end)};
+      if (part.keys.count() == 0) continue;
+      const Cover own = cover_of(part);
+      if (own != Cover::kNone) each(part, t, own);
+    }
+  }
+
+  KeysOf<T> keys_of(const Place& tile, std::int64_t t) const {
+    return keys.packed.tile(segment, keys.place(view, slot, tile.head), t, skipped_in(tile, t),
+                            keys.rows_of(view, slot, tile.item, tile.head, tile.keys));
+  }
+  KeysOf<T> values_of(const Packed<T>& values, const Place& tile, std::int64_t t) const {
+    const std::int64_t list = view.value_list(tile.item, tile.head);
+    const std::int64_t place_in = slot * view.unit_values() + list % view.value_groups % view.unit_values();
+    return values.tile(segment, place_in, t, skipped_in(tile, t), view.value_rows(list, tile.keys));
+  }
+
+  void score(const Place& tile, std::int64_t t, Cover cover, RowsOf<const T> q, RowsOf<T> s,
+             Ahead* ahead = nullptr) const {
+    KeysOf<T> k = keys_of(tile, t);
+    k.ahead = ahead;
+    view.tiles.forward(tile, q, k, view.theta_of(tile.head), s);
     if (view.bias != nullptr) {
       for (std::size_t i = 0; i < s.count; ++i) {
         const T* from = view.bias + bias_at(tile, i);
@@ -363,10 +420,6 @@ struct BlockWork {
   void gate(const Place& tile, RowsOf<T> p) const {
     if (view.gate != nullptr) view.gate->gate(tile, p);
   }
-  KeysOf<T> values_of(const Packed<T>& values, const Place& tile, std::int64_t t) const {
-    const std::int64_t list = view.value_list(tile.item, tile.head);
-    return values.tile(segment, list, t, view.value_rows(list, tile.keys));
-  }
 
   // The tile's part of a buffer of whole rows, or all of a buffer for one tile.
   RowsOf<T> part(T* buffer, std::int64_t stride, const Place& tile, bool whole) const {
@@ -375,12 +428,27 @@ struct BlockWork {
 
   const View<T>& view;
   const PreparedKeys<T>& keys;
+  const std::int64_t slot;
   const Segment& segment;
   Place place;
   Range visible;
   std::int64_t first_tile, begin;
 
  private:
+  std::int64_t skipped_in(const Place& tile, std::int64_t t) const {
+    return tile.keys.begin - segment.keys.begin - t * kKeyTile;
+  }
+  Range seen_by(const Place& queries) const {
+    Range seen = segment.keys;
+    Place block = queries;
+    block.keys = segment.keys;
+    for (const auto& scope : view.stages.scopes) {
+      if (view.call.staged) break;
+      const Range range = scope->visible(block);
+      seen = {std::max(seen.begin, range.begin), std::min(seen.end, range.end)};
+    }
+    return seen;
+  }
   Cover cover_of(const Place& tile) const {
     if (view.call.staged) return Cover::kSome;  // so that no scope is left out
     Cover cover = Cover::kAll;
@@ -412,29 +480,44 @@ bool needs_whole_rows(const View<T>& view) {
   return !view.stages.align->streams() || view.stages.read->is_pointer() || view.call.staged;
 }
 
-// The memory of a thread.
+// The memory of a thread: the scores of a part forward and of a tile backward, or whole rows of as many queries as
+// share them.
 template <class T>
 struct Buffers {
-  Buffers(const View<T>& view, const Plan& plan)
-      : stride(needs_whole_rows(view) ? std::max<std::int64_t>(1, (plan.longest + 15) / 16 * 16) : kKeyTile),
-        query_size((kQueryTile * view.width + 15) / 16 * 16),
-        extra_size(view.gate != nullptr || view.stages.read->is_pointer() ? kQueryTile * stride : 0),
-        total(2 * query_size + 2 * kQueryTile * stride + extra_size + 64 * (stride / kKeyTile + 1)) {}
+  Buffers(const View<T>& view, const Plan& plan, bool goes_back)
+      : backward(goes_back),
+        whole(needs_whole_rows(view)),
+        most(backward && !whole ? kBackTile : kMostQueries),
+        stride(whole ? std::max<std::int64_t>(1, (plan.longest + 15) / 16 * 16) : kKeyTile),
+        query_size((most * view.width + 15) / 16 * 16),
+        score_size(most * stride),
+        factor_size((most + 15) / 16 * 16),
+        extra_size(view.gate != nullptr || view.stages.read->is_pointer() ? score_size : 0),
+        // Who goes stage by stage keeps the factors of every tile.
+        total((backward ? 2 : 1) * (query_size + score_size) + extra_size +
+              factor_size * (view.call.staged ? stride / kKeyTile + 1 : 1)) {}
   void use(T* memory) {
     q = memory;
-    dq = q + query_size;
-    s = dq + query_size;
-    dp = s + kQueryTile * stride;
-    extra = dp + kQueryTile * stride;
-    factor = extra + extra_size;
+    s = q + query_size;
+    extra = s + score_size;
+    dq = extra + extra_size;
+    dp = dq + query_size;
+    factor = backward ? dp + score_size : dq;
   }
   RowsOf<T> queries(T* at, std::size_t count, std::int64_t width) const {
     return {at, count, size(width), size(width)};
   }
 
-  std::int64_t stride, query_size, extra_size, total;
-  T *q = nullptr, *dq = nullptr, *s = nullptr, *dp = nullptr, *extra = nullptr, *factor = nullptr;
+  bool backward, whole;
+  std::int64_t most, stride, query_size, score_size, factor_size, extra_size, total;
+  T *q = nullptr, *s = nullptr, *extra = nullptr, *factor = nullptr, *dq = nullptr, *dp = nullptr;
+  Ahead* ahead = nullptr;
 };
+
+template <class T>
+RowsOf<T> rows_from(RowsOf<T> x, std::int64_t first, std::size_t count) {
+  return {x.row(size(first)), count, x.width, x.stride};
+}
 
 template <class T>
 void copy_rows(RowsOf<const T> from, RowsOf<T> to) {
@@ -467,27 +550,43 @@ void forward_block(const BlockWork<T>& work, const Packed<T>& values, Buffers<T>
   T *peak = peaks + first, *tau = taus + first;
   const RowsOf<T> q = at.queries(at.q, work.rows(), view.width);
   view.tiles.prepare_queries(view.call.sizes, work.query_rows(), q);
-  clear(out);
-  const auto read = [&](const Place& tile, std::int64_t t, RowsOf<T> p) {
+  const auto read = [&](const Place& tile, std::int64_t t, RowsOf<T> p, RowsOf<T> to, bool fresh) {
     work.gate(tile, p);
     work.drop(tile, p);
     if (pointer) {
-      return copy_rows(RowsOf<const T>(p), RowsOf<T>{out.data + tile.keys.begin, out.count, p.width, out.stride});
+      return copy_rows(RowsOf<const T>(p), RowsOf<T>{to.data + tile.keys.begin, to.count, p.width, to.stride});
     }
     const KeysOf<T> v = work.values_of(values, tile, t);
-    selected_product(as_matrix(RowsOf<const T>(p)), v.rows, v.finite, out);
-    if (view.table != nullptr) view.stages.read->forward(tile, p, view.table_of(tile.head), out);
+    selected_product(as_matrix(RowsOf<const T>(p)), v.rows, v.finite, to, fresh, at.ahead);
+    if (view.table != nullptr) view.stages.read->forward(tile, p, view.table_of(tile.head), to);
   };
-  if (!needs_whole_rows(view)) {
+  bool fresh = true;  // nothing is read yet
+  if (pointer) {
+    clear(out);
+    fresh = false;
+  }
+  if (!at.whole) {
     std::fill_n(peak, work.rows(), kHidden<T>);
     std::fill_n(tau, work.rows(), T(0));
-    work.for_each_tile(false, [&](const Place& tile, std::int64_t t, Cover cover) {
-      const RowsOf<T> s = work.part(at.s, at.stride, tile, false);
-      work.score(tile, t, cover, q, s);
-      align.absorb(s, peak, tau, at.factor);
-      scale_rows(out, at.factor);
-      read(tile, t, s);
+    work.for_each_tile(false, [&](const Place& whole, std::int64_t tile_number, Cover whole_cover) {
+      if (fresh && whole_cover != Cover::kAll) {
+        clear(out);
+        fresh = false;
+      }
+      work.for_each_part(whole, tile_number, whole_cover, kQueryPart, kMostQueries,
+                         [&](const Place& part, std::int64_t t, Cover cover) {
+                           const std::int64_t row = part.queries.begin - work.place.queries.begin;
+                           const std::size_t count = size(part.queries.count());
+                           const RowsOf<T> s{at.s, count, size(part.keys.count()), size(at.stride)};
+                           const RowsOf<T> to = rows_from(out, row, count);
+                           work.score(part, t, cover, rows_from(q, row, count), s, at.ahead);
+                           align.absorb(s, peak + row, tau + row, at.factor);
+                           if (!fresh) scale_rows(to, at.factor);
+                           read(part, t, s, to, fresh);
+                         });
+      fresh = false;
     });
+    if (fresh) clear(out);
     align.settle(work.rows(), peak, tau, at.factor);
     scale_rows(out, at.factor);
     return;
@@ -500,8 +599,11 @@ void forward_block(const BlockWork<T>& work, const Packed<T>& values, Buffers<T>
   const RowsOf<T> whole{at.s, work.rows(), size(work.span()), size(at.stride)};
   solve(work, at, whole, peak, tau);
   align.weigh(whole, peak, tau);
-  work.for_each_tile(
-      false, [&](const Place& tile, std::int64_t t, Cover) { read(tile, t, work.part(at.s, at.stride, tile, true)); });
+  work.for_each_tile(false, [&](const Place& tile, std::int64_t t, Cover) {
+    read(tile, t, work.part(at.s, at.stride, tile, true), out, fresh);
+    fresh = false;
+  });
+  if (fresh) clear(out);
 }
 
 // The same stage after stage over whole rows, with nothing skipped: what the passes above have to agree with, bit for
@@ -514,7 +616,7 @@ void staged_forward_block(const BlockWork<T>& work, const Packed<T>& values, Buf
   const std::int64_t first = view.row(work.place.item, work.place.head, work.place.queries.begin);
   const RowsOf<T> out{context + first * view.value_width, work.rows(), size(view.value_width), size(view.value_width)};
   T *peak = peaks + first, *tau = taus + first;
-  const auto factor_of = [&](std::int64_t t) { return at.factor + 64 * t; };
+  const auto factor_of = [&](std::int64_t t) { return at.factor + at.factor_size * (t - work.first_tile); };
   const auto part = [&](const Place& tile) { return work.part(at.s, at.stride, tile, true); };
 
   const RowsOf<T> q = at.queries(at.q, work.rows(), view.width);
@@ -553,6 +655,7 @@ void staged_forward_block(const BlockWork<T>& work, const Packed<T>& values, Buf
 template <class T>
 struct Outlets {
   T *dq, *dk, *dv;    // as q, k and v; dk as the score prepared the keys
+  bool add_dq;        // else dq holds nothing yet
   T *theta, *table;   // of this item, [heads, …]; null: none
   T *bias, *centres;  // as these; null: nobody wants it
 };
@@ -577,7 +680,7 @@ void backward_block(const BlockWork<T>& work, const Packed<T>& values, Buffers<T
   const Stages& stages = view.stages;
   const Align& align = *stages.align;
   const std::int64_t first = view.row(work.place.item, work.place.head, work.place.queries.begin);
-  const bool pointer = stages.read->is_pointer(), whole = needs_whole_rows(view);
+  const bool pointer = stages.read->is_pointer();
   const std::int64_t out_width = pointer ? view.keys : view.value_width;
   const RowsOf<const T> dy{d_context + first * out_width, work.rows(), size(out_width), size(out_width)};
   const RowsOf<const T> context_rows{context + first * out_width, dy.count, dy.width, dy.stride};
@@ -585,61 +688,58 @@ void backward_block(const BlockWork<T>& work, const Packed<T>& values, Buffers<T
   view.tiles.prepare_queries(view.call.sizes, work.query_rows(), q);
   clear(dq);
   const bool q_finite = all_finite(RowsOf<const T>(q)), dy_finite = all_finite(dy);
-  const auto score = [&](const Place& tile, std::int64_t t, Cover cover) {
-    const RowsOf<T> s = work.part(at.s, at.stride, tile, whole), dp = work.part(at.dp, at.stride, tile, whole);
-    if (cover == Cover::kNone) {
-      hide(s);
-      clear(dp);
-      return;
-    }
-    work.score(tile, t, cover, q, s);
+  // s and the gradient of p, of the rows from `row` on; `kept` is the latter again, for the centres.
+  const auto score = [&](const Place& part, std::int64_t t, Cover cover, std::int64_t row, RowsOf<T> s, RowsOf<T> dp,
+                         RowsOf<T> kept) {
+    work.score(part, t, cover, rows_from(q, row, s.count), s);
+    const RowsOf<const T> given = rows_from(dy, row, s.count);
     if (pointer) {
-      copy_rows(RowsOf<const T>{dy.data + tile.keys.begin, dy.count, dp.width, dy.stride}, dp);
+      copy_rows(RowsOf<const T>{given.data + part.keys.begin, given.count, dp.width, given.stride}, dp);
     } else {
-      const KeysOf<T> v = work.values_of(values, tile, t);
+      const KeysOf<T> v = work.values_of(values, part, t);
       if constexpr (std::is_same_v<T, float>) {
-        gemm(as_matrix(dy), v.packed, as_matrix(dp));
+        product_tile(given, v.packed, dp);
       } else {
-        gemm(as_matrix(dy), as_matrix(v.rows).transposed(), as_matrix(dp));
+        gemm(as_matrix(given), as_matrix(v.rows).transposed(), as_matrix(dp));
       }
-      if (view.table != nullptr) stages.read->weight_gradient(tile, dy, view.table_of(tile.head), dp);
+      if (view.table != nullptr) stages.read->weight_gradient(part, given, view.table_of(part.head), dp);
     }
-    work.drop(tile, dp);
+    work.drop(part, dp);
     if (view.gate == nullptr) return;
-    work.gate(tile, dp);
-    copy_rows(RowsOf<const T>(dp), work.part(at.extra, at.stride, tile, whole));
+    work.gate(part, dp);
+    copy_rows(RowsOf<const T>(dp), kept);
   };
-  const auto spread = [&](const Place& tile, std::int64_t t) {
-    const RowsOf<T> p = work.part(at.s, at.stride, tile, whole), ds = work.part(at.dp, at.stride, tile, whole);
+  // p as it was applied.
+  const auto apply = [&](const Place& part, RowsOf<T> p, RowsOf<T> kept) {
     if (to.centres != nullptr) {
-      view.gate->centre_gradient(tile, RowsOf<const T>(p), RowsOf<const T>(work.part(at.extra, at.stride, tile, whole)),
-                                 to.centres + first);
+      view.gate->centre_gradient(part, RowsOf<const T>(p), RowsOf<const T>(kept),
+                                 to.centres + view.row(part.item, part.head, part.queries.begin));
     }
-    work.gate(tile, p);
-    work.drop(tile, p);
-    const std::size_t count = size(tile.keys.count());
+    work.gate(part, p);
+    work.drop(part, p);
+  };
+  const auto spread = [&](const Place& part, std::int64_t t, std::int64_t row, RowsOf<T> p, RowsOf<T> ds) {
     if (!pointer) {
-      const std::int64_t value = view.value_list(tile.item, tile.head) * view.keys + tile.keys.begin;
+      const RowsOf<const T> given = rows_from(dy, row, p.count);
+      const std::int64_t value = view.value_list(part.item, part.head) * view.keys + part.keys.begin;
       selected_product(
-          as_matrix(RowsOf<const T>(p)).transposed(), dy, dy_finite,
-          RowsOf<T>{to.dv + value * view.value_width, count, size(view.value_width), size(view.value_width)});
+          as_matrix(RowsOf<const T>(p)).transposed(), given, dy_finite,
+          RowsOf<T>{to.dv + value * view.value_width, p.width, size(view.value_width), size(view.value_width)});
       if (to.table != nullptr) {
-        stages.read->table_gradient(tile, RowsOf<const T>(p), dy, to.table + tile.head * view.call.table[1]);
+        stages.read->table_gradient(part, RowsOf<const T>(p), given, to.table + part.head * view.call.table[1]);
       }
     }
-    const std::int64_t key = view.key_list(tile.item, tile.head) * view.keys + tile.keys.begin;
-    view.tiles.backward(tile, q, q_finite, work.keys.tile(view, work.segment, tile, t), view.theta_of(tile.head),
-                        RowsOf<const T>(ds),
-                        {dq,
-                         {to.dk + key * view.key_width, count, size(view.key_width), size(view.key_width)},
-                         to.theta == nullptr ? nullptr : to.theta + tile.head * view.call.theta[1]});
+    const std::int64_t key = view.key_list(part.item, part.head) * view.keys + part.keys.begin;
+    view.tiles.backward(part, RowsOf<const T>(rows_from(q, row, p.count)), q_finite, work.keys_of(part, t),
+                        view.theta_of(part.head), RowsOf<const T>(ds),
+                        {rows_from(dq, row, p.count),
+                         {to.dk + key * view.key_width, p.width, size(view.key_width), size(view.key_width)},
+                         to.theta == nullptr ? nullptr : to.theta + part.head * view.call.theta[1]});
     if (to.bias == nullptr) return;
     for (std::size_t i = 0; i < ds.count; ++i) {
-      T* bias = to.bias + work.bias_at(tile, i);
-      for (std::size_t j = 0; j < ds.width; ++j) {
-        T& sum = bias[static_cast<std::int64_t>(j) * view.bias_steps[3]];
-        sum = (sum + ds.row(i)[j]) + T(0);
-      }
+      T* bias = to.bias + work.bias_at(part, i);
+      for (std::size_t j = 0; j < ds.width; ++j)
+        bias[static_cast<std::int64_t>(j) * view.bias_steps[3]] += ds.row(i)[j];
     }
   };
   const T *peak = peaks + first, *tau = taus + first;
@@ -648,32 +748,143 @@ void backward_block(const BlockWork<T>& work, const Packed<T>& values, Buffers<T
   } else if (align.streams()) {
     dot_rows(dy, context_rows, at.factor);
   }
-  if (whole) {
-    work.for_each_tile(true, score);
-    const RowsOf<T> s{at.s, work.rows(), size(work.span()), size(at.stride)};
-    const RowsOf<T> dp{at.dp, work.rows(), size(work.span()), size(at.stride)};
-    align.pullback(s, peak, tau, at.factor, dp);
-    work.for_each_tile(false, [&](const Place& tile, std::int64_t t, Cover) { spread(tile, t); });
+  if (!at.whole) {
+    work.for_each_tile(false, [&](const Place& whole, std::int64_t tile_number, Cover whole_cover) {
+      work.for_each_part(
+          whole, tile_number, whole_cover, kMaskedPart, kBackTile, [&](const Place& part, std::int64_t t, Cover cover) {
+            const std::int64_t first_row = part.queries.begin - work.place.queries.begin;
+            const RowsOf<T> all_p{at.s, size(part.queries.count()), size(part.keys.count()), size(at.stride)};
+            const RowsOf<T> all_ds{at.dp, all_p.count, all_p.width, all_p.stride};
+            for (std::int64_t i = 0; i < part.queries.count(); i += kQueryPart) {
+              Place few = part;
+              few.queries = {part.queries.begin + i, std::min(part.queries.begin + i + kQueryPart, part.queries.end)};
+              const std::size_t count = size(few.queries.count());
+              const RowsOf<T> p = rows_from(all_p, i, count), ds = rows_from(all_ds, i, count);
+              const RowsOf<T> kept{at.extra, count, p.width, p.stride};
+              const std::int64_t row = first_row + i;
+              score(few, t, cover, row, p, ds, kept);
+              align.pullback(p, peak + row, tau + row, at.factor + row, ds);
+              apply(few, p, kept);
+            }
+            spread(part, t, first_row, all_p, all_ds);
+          });
+    });
   } else {
-    work.for_each_tile(false, [&](const Place& tile, std::int64_t t, Cover cover) {
-      score(tile, t, cover);
-      align.pullback(work.part(at.s, at.stride, tile, false), peak, tau, at.factor,
-                     work.part(at.dp, at.stride, tile, false));
-      spread(tile, t);
+    const auto part_of = [&](T* buffer, const Place& tile) { return work.part(buffer, at.stride, tile, true); };
+    work.for_each_tile(true, [&](const Place& tile, std::int64_t t, Cover cover) {
+      const RowsOf<T> s = part_of(at.s, tile), dp = part_of(at.dp, tile);
+      if (cover != Cover::kNone) return score(tile, t, cover, 0, s, dp, part_of(at.extra, tile));
+      hide(s);
+      clear(dp);
+    });
+    align.pullback({at.s, work.rows(), size(work.span()), size(at.stride)}, peak, tau, at.factor,
+                   {at.dp, work.rows(), size(work.span()), size(at.stride)});
+    work.for_each_tile(false, [&](const Place& tile, std::int64_t t, Cover) {
+      const RowsOf<T> p = part_of(at.s, tile);
+      apply(tile, p, part_of(at.extra, tile));
+      spread(tile, t, 0, p, part_of(at.dp, tile));
     });
   }
   plain_zeros(dq);
   const std::int64_t query = view.query_row(work.place.item, work.place.head, work.place.queries.begin);
-  view.tiles.finish_queries(view.call.sizes, work.query_rows(), RowsOf<const T>(dq),
-                            RowsOf<T>{to.dq + query * view.width, work.rows(), size(view.width), size(view.width)});
+  const RowsOf<T> target{to.dq + query * view.width, work.rows(), size(view.width), size(view.width)};
+  if (!to.add_dq) clear(target);
+  view.tiles.finish_queries(view.call.sizes, work.query_rows(), RowsOf<const T>(dq), target);
 }
 
-// What forward has made and backward uses again.
+// Heads are handled one after another by whoever prepares their keys, if there are enough of them; otherwise as many as
+// there are threads are prepared at once and their blocks shared out. Either way only so many are held in panels.
 template <class T>
-struct Made {
-  Plan plan;
-  PreparedKeys<T> keys;
-};
+void forward_all(const View<T>& view, const Plan& plan, Arena& arena, T* context, T* peaks, T* taus) {
+  const std::int64_t units = view.units(), lists = view.batch * units, sharing = view.unit_heads();
+  const std::int64_t workers = threads();
+  const std::int64_t slots = std::min(lists, workers);
+  const PreparedKeys<T> keys(view, plan, slots, arena);
+  const Packed<T> values(plan, slots * view.unit_values(), view.value_width, false, arena);
+  const Buffers<T> buffers(view, plan, false);
+  T* const memory = allocate<T>(arena, workers * buffers.total);
+  const auto prepare = [&](std::int64_t list, std::int64_t slot) {
+    keys.prepare(view, plan, slot, list / units, list % units);
+    prepare_values(view, plan, values, slot, list / units, list % units);
+  };
+  const auto run = [&](std::int64_t slot, const Plan::Block& block, std::int64_t head, int worker, Ahead* ahead) {
+    Buffers<T> mine = buffers;
+    mine.ahead = ahead;
+    mine.use(memory + worker * buffers.total);
+    const bool pointer = view.stages.read->is_pointer();
+    const auto forward = view.call.staged && !pointer ? staged_forward_block<T> : forward_block<T>;
+    forward(BlockWork<T>(view, keys, slot, block, head), values, mine, context, peaks, taus);
+    // A tile of weights 0 may be skipped or added: a −0 that faded away becomes 0 by adding 0. So it always does, here
+    // and in the gradients.
+    const std::int64_t width = pointer ? view.keys : view.value_width;
+    plain_zeros(RowsOf<T>{context + view.row(block.item, head, block.queries.begin) * width,
+                          size(block.queries.count()), size(width), size(width)});
+  };
+  if (lists >= 8 * workers) {
+    parallel(size(lists), [&](std::size_t index, int worker) {
+      const auto list = static_cast<std::int64_t>(index);
+      const std::int64_t item = list / units, group = list % units;
+      prepare(list, worker);
+      Ahead ahead;  // what this worker will probably turn to next
+      const bool plain = view.key_groups == view.value_groups && !view.shares_keys && !view.shares_queries;
+      if (list + workers < lists && plain) {
+        const std::int64_t next = list + workers;
+        ahead.add(context + next * sharing * view.queries * view.value_width, size(view.queries * view.value_width));
+        ahead.add(view.q + next * sharing * view.queries * view.width, size(view.queries * view.width));
+        ahead.add(view.v + next * view.keys * view.value_width, size(view.keys * view.value_width));
+        ahead.add(view.k + next * view.keys * view.key_width, size(view.keys * view.key_width));
+      }
+      for (std::int64_t b = plan.first_block[item]; b < plan.first_block[item + 1]; ++b) {
+        for (std::int64_t head = group * sharing; head < (group + 1) * sharing; ++head) {
+          run(worker, plan.blocks[b], head, worker, &ahead);
+        }
+      }
+    });
+    return;
+  }
+  for (std::int64_t begin = 0; begin < lists; begin += slots) {
+    const std::int64_t end = std::min(begin + slots, lists);
+    parallel(size(end - begin), [&](std::size_t slot) {
+      prepare(begin + static_cast<std::int64_t>(slot), static_cast<std::int64_t>(slot));
+    });
+    std::int64_t total = 0;
+    for (std::int64_t list = begin; list < end; ++list) {
+      const std::int64_t item = list / units;
+      total += (plan.first_block[item + 1] - plan.first_block[item]) * sharing;
+    }
+    parallel(size(total), [&](std::size_t index, int worker) {
+      auto rest = static_cast<std::int64_t>(index);
+      for (std::int64_t list = begin; list < end; ++list) {
+        const std::int64_t item = list / units, group = list % units;
+        const std::int64_t count = (plan.first_block[item + 1] - plan.first_block[item]) * sharing;
+        if (rest < count) {
+          return run(list - begin, plan.blocks[plan.first_block[item] + rest / sharing],
+                     group * sharing + rest % sharing, worker, nullptr);
+        }
+        rest -= count;
+      }
+    });
+  }
+}
+
+// All queries of a unit, in order.
+template <class T>
+void backward_unit(const View<T>& view, const Plan& plan, const PreparedKeys<T>& keys, const Packed<T>& values,
+                   Buffers<T> at, std::int64_t slot, std::int64_t item, std::int64_t unit, const T* context,
+                   const T* dy, const T* peaks, const T* taus, const Outlets<T>& to) {
+  const std::int64_t sharing = view.unit_heads(), step = at.whole ? kQueryTile : kBackTile;
+  keys.prepare(view, plan, slot, item, unit);
+  prepare_values(view, plan, values, slot, item, unit);
+  for (std::int64_t s = plan.first_segment[item]; s < plan.first_segment[item + 1]; ++s) {
+    const Segment& segment = plan.segments[s];
+    for (std::int64_t i = segment.queries.begin; i < segment.queries.end; i += step) {
+      const Plan::Block block{item, &segment, {i, std::min(i + step, segment.queries.end)}};
+      for (std::int64_t head = unit * sharing; head < (unit + 1) * sharing; ++head) {
+        backward_block(BlockWork<T>(view, keys, slot, block, head), values, at, context, dy, peaks, taus, to);
+      }
+    }
+  }
+}
 
 // What a call is about, from whatever was given.
 Inputs inputs_of(const Mechanism& mechanism, Var q, Var k, Var v, const AttendOptions& options) {
@@ -903,123 +1114,102 @@ Attention attend(const Mechanism& mechanism, Var q, Var k, Var v, const AttendOp
 
   return by_type(type, [&]<class T>() -> Attention {
     const View<T> view(call, values);
-    const Made<T> ready = [&] {
-      Plan plan = make_plan(view, arena);
-      return Made<T>{plan, PreparedKeys<T>(view, plan, arena)};
-    }();
-    const Plan& plan = ready.plan;
-    const std::int64_t key_lists = view.key_batch() * view.key_groups;
-    const std::int64_t value_lists = pointer ? 0 : view.batch * view.value_groups;
-    const Packed<T> packed_values(plan, value_lists, view.value_width, false, arena);
-    parallel(size(key_lists),
-             [&](std::size_t list) { ready.keys.prepare(view, plan, static_cast<std::int64_t>(list)); });
-    parallel(size(value_lists),
-             [&](std::size_t list) { prepare_values(view, plan, packed_values, static_cast<std::int64_t>(list)); });
+    const Plan plan = make_plan(view, arena);
     if (call.documents.defined()) {  // positions of no document are in no block
       for (const Tensor& x : {context, call.peaks, call.taus}) std::memset(x.raw(), 0, x.bytes());
     }
-    const Buffers<T> buffers(view, plan);
-    const Tensor memory = tape.make({threads(), buffers.total}, type);
-    parallel(size(plan.block_count * view.heads), [&](std::size_t index, int worker) {
-      const Plan::Block& block = plan.blocks[static_cast<std::int64_t>(index) / view.heads];
-      const std::int64_t head = static_cast<std::int64_t>(index) % view.heads;
-      Buffers<T> mine = buffers;
-      mine.use(memory.data<T>() + worker * buffers.total);
-      const auto forward = call.staged && !pointer ? staged_forward_block<T> : forward_block<T>;
-      forward(BlockWork<T>(view, ready.keys, block, head), packed_values, mine, context.data<T>(), call.peaks.data<T>(),
-              call.taus.data<T>());
-      // A tile of weights 0 may be skipped or added: a −0 that faded away becomes 0 by adding 0. So it always does,
-      // here and in the gradients.
-      const std::int64_t first = view.row(block.item, head, block.queries.begin);
-      plain_zeros(RowsOf<T>{context.data<T>() + first * context[3], size(block.queries.count()), size(context[3]),
-                            size(context[3])});
-    });
+    forward_all(view, plan, arena, context.data<T>(), call.peaks.data<T>(), call.taus.data<T>());
 
     const Var inputs[] = {made.q, made.k, pointer ? Var() : v, made.theta, made.table, made.centres, made.bias};
     const Var result = tape.record(Op::attend, context, inputs, [=, &tape](const Tensor& dy) {
       const View<T> again(call, values);
       Arena& room = tape.arena();
-      const auto gradient_of = [&](Var x) -> Tensor {
-        Target to = tape.target(x);
-        if (!to) to = {tape.make(x.shape(), type), false};
-        if (!to.add) std::memset(to.gradient.raw(), 0, to.gradient.bytes());
-        return to.gradient;
+      const auto gradient_of = [&](Var x) {
+        const Target to = tape.target(x);
+        return to ? to : Target{tape.make(x.shape(), type), false};
       };
       const auto zeros = [&](const Shape& shape) {
         const Tensor x = tape.make(shape, type);
         std::memset(x.raw(), 0, x.bytes());
         return x;
       };
-      const auto wanted = [&](Var x) { return x.defined() && x.needs_gradient() ? gradient_of(x) : Tensor(); };
+      const auto wanted = [&](Var x) {
+        if (!x.defined() || !x.needs_gradient()) return Tensor();
+        const Target to = gradient_of(x);
+        if (!to.add) std::memset(to.gradient.raw(), 0, to.gradient.bytes());
+        return to.gradient;
+      };
       const auto data_of = [](const Tensor& x) { return x.defined() ? x.data<T>() : nullptr; };
-      const Tensor dq = gradient_of(made.q), dk = gradient_of(made.k);
-      const Tensor dv = pointer ? Tensor() : gradient_of(v);
+      // What is not added to starts at 0: dk and dv when their turn comes, and dq with its rows, of which documents may
+      // leave some out.
+      const Target dq = gradient_of(made.q), dk = gradient_of(made.k);
+      const Target dv = pointer ? Target{} : gradient_of(v);
+      if (!dq.add && call.documents.defined()) std::memset(dq.gradient.raw(), 0, dq.gradient.bytes());
       const Tensor d_bias = wanted(made.bias), d_centres = wanted(made.centres);
-      const Tensor d_prepared = again.tiles.prepares_keys() ? zeros(made.k.shape()) : dk;
       // What is learned by all items: one each, added up in their order.
       const auto each_item = [&](Var x) { return x.defined() ? zeros({again.batch, again.heads, x[1]}) : Tensor(); };
       const Tensor d_theta = each_item(made.theta), d_table = each_item(made.table);
-      // What shares a gradient is one piece of work, done in the order of items, heads and queries.
+      // What shares a gradient is one piece of work, done in the order of heads, items and queries.
       const bool all_items =
           again.shares_keys || again.shares_queries || (d_bias.defined() && again.bias_steps[0] == 0);
       const bool all_heads = d_bias.defined() && again.bias_steps[1] == 0;
-      const std::int64_t item_units = all_items ? 1 : again.batch;
-      const std::int64_t head_units = all_heads ? 1
-                                      : pointer ? again.key_groups
-                                                : std::min(again.key_groups, again.value_groups);
-      const std::int64_t sharing = head_units == 0 ? 0 : again.heads / head_units;  // heads of a unit
-      const Packed<T> all_values(ready.plan, pointer ? 0 : again.batch * again.value_groups, again.value_width, true,
-                                 room);
-      const Buffers<T> spaces(again, ready.plan);
-      const Tensor scratch = tape.make({threads(), spaces.total}, type);
-      parallel(size(item_units * head_units), [&](std::size_t unit, int worker) {
-        const std::int64_t item_unit = static_cast<std::int64_t>(unit) / head_units;
-        const std::int64_t head_unit = static_cast<std::int64_t>(unit) % head_units;
-        Buffers<T> mine = spaces;
-        mine.use(scratch.data<T>() + worker * spaces.total);
-        const Range items = all_items ? Range{0, again.batch} : Range{item_unit, item_unit + 1};
-        const Range heads{head_unit * sharing, (head_unit + 1) * sharing};
-        for (std::int64_t item = items.begin; item < items.end; ++item) {
-          const auto of_item = [&](const Tensor& x) {
-            return x.defined() ? x.data<T>() + item * again.heads * x[2] : nullptr;
-          };
-          const Outlets<T> to{dq.data<T>(),     d_prepared.data<T>(), data_of(dv),       of_item(d_theta),
-                              of_item(d_table), data_of(d_bias),      data_of(d_centres)};
-          if (!pointer && heads.count() > 0) {
-            for (std::int64_t list = again.value_list(item, heads.begin); list <= again.value_list(item, heads.end - 1);
-                 ++list) {
-              prepare_values(again, ready.plan, all_values, list);
-            }
+      const std::int64_t item_pieces = all_items ? 1 : again.batch, unit_pieces = all_heads ? 1 : again.units();
+      const std::int64_t pieces = item_pieces * unit_pieces;
+      const std::int64_t slots = std::min<std::int64_t>(pieces, threads());
+      const bool prepares = again.tiles.prepares_keys();
+      const PreparedKeys<T> keys(again, plan, slots, room);
+      const Packed<T> packed(plan, slots * again.unit_values(), again.value_width, true, room);
+      const Buffers<T> buffers(again, plan, true);
+      T* const memory = allocate<T>(room, slots * buffers.total);
+      const std::int64_t key_numbers = again.unit_keys() * again.keys * again.key_width;  // of a unit
+      const std::int64_t value_numbers = again.unit_values() * again.keys * again.value_width;
+      T* const d_prepared = prepares ? allocate<T>(room, slots * key_numbers) : nullptr;
+      parallel(size(pieces), [&](std::size_t piece, int worker) {
+        const std::int64_t item_piece = static_cast<std::int64_t>(piece) / unit_pieces;
+        const std::int64_t unit_piece = static_cast<std::int64_t>(piece) % unit_pieces;
+        Buffers<T> mine = buffers;
+        mine.use(memory + worker * buffers.total);
+        const Range items = all_items ? Range{0, again.batch} : Range{item_piece, item_piece + 1};
+        const Range units = all_heads ? Range{0, again.units()} : Range{unit_piece, unit_piece + 1};
+        for (std::int64_t unit = units.begin; unit < units.end; ++unit) {
+          for (std::int64_t item = items.begin; item < items.end; ++item) {
+            const std::int64_t key_at =
+                ((again.shares_keys ? 0 : item) * again.units() + unit) * key_numbers;  // of the unit's numbers
+            const std::int64_t value_at = (item * again.units() + unit) * value_numbers;
+            const auto as_rows = [](T* from, std::int64_t numbers) {
+              return RowsOf<T>{from, 1, size(numbers), size(numbers)};
+            };
+            const RowsOf<T> own_dk = as_rows(dk.gradient.data<T>() + key_at, key_numbers);
+            const bool first = !again.shares_keys || item == items.begin;
+            const bool last = !again.shares_keys || item + 1 == items.end;
+            if (!dk.add && first) clear(own_dk);
+            const RowsOf<T> own_dv = pointer ? RowsOf<T>{} : as_rows(dv.gradient.data<T>() + value_at, value_numbers);
+            if (!pointer && !dv.add) clear(own_dv);
+            // Gradients of prepared keys stand in the worker's own memory, where those of the unit would be.
+            const RowsOf<T> own = as_rows(d_prepared + worker * key_numbers, prepares ? key_numbers : 0);
+            if (prepares && first) clear(own);
+            const auto of_item = [&](const Tensor& x) {
+              return x.defined() ? x.data<T>() + item * again.heads * x[2] : nullptr;
+            };
+            const Outlets<T> to{dq.gradient.data<T>(),
+                                prepares ? own.data - key_at : dk.gradient.data<T>(),
+                                pointer ? nullptr : dv.gradient.data<T>(),
+                                dq.add || (again.shares_queries && item > items.begin),
+                                of_item(d_theta),
+                                of_item(d_table),
+                                data_of(d_bias),
+                                data_of(d_centres)};
+            backward_unit(again, plan, keys, packed, mine, worker, item, unit, context.data<T>(), dy.data<T>(),
+                          call.peaks.data<T>(), call.taus.data<T>(), to);
+            if (!pointer) plain_zeros(own_dv);
+            if (!last) continue;  // others use these keys, too
+            plain_zeros(prepares ? own : own_dk);
+            if (!prepares) continue;
+            const std::size_t count = size(again.unit_keys() * again.keys), width = size(again.key_width);
+            again.tiles.finish_keys(call.sizes, RowsOf<const T>{again.k + key_at, count, width, width},
+                                    RowsOf<const T>{own.data, count, width, width},
+                                    RowsOf<T>{own_dk.data, count, width, width});
           }
-          for (std::int64_t b = 0; b < ready.plan.block_count; ++b) {
-            const Plan::Block& block = ready.plan.blocks[b];
-            if (block.item != item) continue;
-            for (std::int64_t head = heads.begin; head < heads.end; ++head) {
-              backward_block(BlockWork<T>(again, ready.keys, block, head), all_values, mine, context.data<T>(),
-                             dy.data<T>(), call.peaks.data<T>(), call.taus.data<T>(), to);
-            }
-          }
-          const auto lists_of = [](std::int64_t first, std::int64_t last, auto each) {
-            for (std::int64_t list = first; list <= last; ++list) each(list);
-          };
-          if (heads.count() == 0) continue;
-          if (!pointer) {
-            lists_of(again.value_list(item, heads.begin), again.value_list(item, heads.end - 1),
-                     [&](std::int64_t list) {
-                       plain_zeros(RowsOf<T>{dv.data<T>() + list * again.keys * again.value_width, size(again.keys),
-                                             size(again.value_width), size(again.value_width)});
-                     });
-          }
-          if (again.shares_keys && item + 1 < items.end) continue;  // others use these keys, too
-          lists_of(again.key_list(item, heads.begin), again.key_list(item, heads.end - 1), [&](std::int64_t list) {
-            const RowsOf<const T> rows = again.key_rows(list, {0, again.keys});
-            const std::int64_t at = rows.data - again.k;
-            const RowsOf<T> d{d_prepared.data<T>() + at, rows.count, rows.width, rows.stride};
-            plain_zeros(d);
-            if (!again.tiles.prepares_keys()) return;
-            again.tiles.finish_keys(call.sizes, rows, RowsOf<const T>(d),
-                                    RowsOf<T>{dk.data<T>() + at, rows.count, rows.width, rows.stride});
-          });
         }
       });
       for (const auto& [parts, whole] : {std::pair(d_theta, made.theta), std::pair(d_table, made.table)}) {
@@ -1045,30 +1235,39 @@ Tensor AttendTrace::weights(const AskedWeights& asked) const {
     const View<T> view(call_, {});
     Arena arena;
     const Plan plan = make_plan(view, arena);
-    const PreparedKeys<T> keys(view, plan, arena);
-    keys.prepare(view, plan, view.key_list(asked.item, asked.head));
-    Buffers<T> buffers(view, plan);
-    buffers.use(allocate<T>(arena, buffers.total));
-    for (std::int64_t b = 0; b < plan.block_count; ++b) {
-      Plan::Block block = plan.blocks[b];
+    const PreparedKeys<T> keys(view, plan, 1, arena);
+    keys.prepare(view, plan, 0, asked.item, asked.head / std::max<std::int64_t>(1, view.unit_heads()));
+    const Buffers<T> all_buffers(view, plan, false);
+    T* const memory = allocate<T>(arena, threads() * all_buffers.total);
+    const std::int64_t first_block = plan.first_block[asked.item];
+    parallel(size(plan.first_block[asked.item + 1] - first_block), [&](std::size_t index, int worker) {
+      Plan::Block block = plan.blocks[first_block + static_cast<std::int64_t>(index)];
       block.queries = {std::max(block.queries.begin, wanted.begin), std::min(block.queries.end, wanted.end)};
-      if (block.item != asked.item || block.queries.count() == 0) continue;
-      const BlockWork<T> work(view, keys, block, asked.head);
+      if (block.queries.count() == 0) return;
+      Buffers<T> buffers = all_buffers;
+      buffers.use(memory + worker * buffers.total);
+      const BlockWork<T> work(view, keys, 0, block, asked.head);
       const RowsOf<T> q = buffers.queries(buffers.q, work.rows(), view.width);
       view.tiles.prepare_queries(view.call.sizes, work.query_rows(), q);
       const std::int64_t first = view.row(asked.item, asked.head, block.queries.begin);
-      work.for_each_tile(false, [&](const Place& tile, std::int64_t t, Cover cover) {
-        const RowsOf<T> s = work.part(buffers.s, buffers.stride, tile, false);
-        work.score(tile, t, cover, q, s);
-        view.stages.align->weigh(s, call_.peaks.template data<T>() + first, call_.taus.template data<T>() + first);
-        work.gate(tile, s);
-        if (asked.dropped) work.drop(tile, s);
-        for (std::size_t i = 0; i < s.count; ++i) {
-          const std::int64_t row = block.queries.begin - wanted.begin + static_cast<std::int64_t>(i);
-          std::copy_n(s.row(i), s.width, result.data<T>() + row * view.keys + tile.keys.begin);
-        }
+      work.for_each_tile(false, [&](const Place& whole, std::int64_t tile_number, Cover whole_cover) {
+        work.for_each_part(
+            whole, tile_number, whole_cover, kQueryPart, kMostQueries,
+            [&](const Place& part, std::int64_t t, Cover cover) {
+              const std::int64_t row = part.queries.begin - block.queries.begin;
+              const RowsOf<T> s{buffers.s, size(part.queries.count()), size(part.keys.count()), size(buffers.stride)};
+              work.score(part, t, cover, rows_from(q, row, s.count), s);
+              view.stages.align->weigh(s, call_.peaks.template data<T>() + first + row,
+                                       call_.taus.template data<T>() + first + row);
+              work.gate(part, s);
+              if (asked.dropped) work.drop(part, s);
+              for (std::size_t i = 0; i < s.count; ++i) {
+                const std::int64_t to = part.queries.begin - wanted.begin + static_cast<std::int64_t>(i);
+                std::copy_n(s.row(i), s.width, result.data<T>() + to * view.keys + part.keys.begin);
+              }
+            });
       });
-    }
+    });
   });
   return result;
 }

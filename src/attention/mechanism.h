@@ -32,9 +32,8 @@ namespace regard {
 template <class T>
 inline constexpr T kHidden = -std::numeric_limits<T>::infinity();
 
-inline constexpr std::int64_t kQueryTile = 60;  // ten register blocks of a product
-inline constexpr std::int64_t kKeyTile =
-    128;  // a tile of scores and the keys and values beside it stay in the second cache
+inline constexpr std::int64_t kKeyTile = 128;      // a tile and the keys and values beside it stay in the second cache
+inline constexpr std::int64_t kTallestTile = 120;  // queries of the tiles that stages are given, at most
 
 // Which tile of which map. Query i stands at place i + offset among the keys; its sequence has the keys `sequence`.
 struct Place {
@@ -43,11 +42,12 @@ struct Place {
   const AttendSizes* sizes = nullptr;
   Range queries, keys, sequence;
   std::int64_t offset = 0;
-  const void* centres = nullptr;  // of the queries, what Scope::lower gave; null: nothing
+  const void* centres = nullptr;  // of all queries of the head, what Scope::lower gave; null: nothing
   bool wide = false;              // they are f64
 
-  double centre(std::size_t i) const {
-    return wide ? static_cast<const double*>(centres)[i] : static_cast<double>(static_cast<const float*>(centres)[i]);
+  double centre(std::size_t i) const {  // of the i-th of the queries
+    const std::int64_t at = queries.begin + static_cast<std::int64_t>(i);
+    return wide ? static_cast<const double*>(centres)[at] : static_cast<double>(static_cast<const float*>(centres)[at]);
   }
 };
 
@@ -56,7 +56,8 @@ template <class T>
 struct KeysOf {
   RowsOf<const T> rows;
   PackedMatrix packed;
-  bool finite = true;  // no NaN or ∞ in the rows
+  bool finite = true;      // no NaN or ∞ in the rows
+  Ahead* ahead = nullptr;  // for products: what to fetch meanwhile
 };
 
 // Gradients of one tile, added to what is there.

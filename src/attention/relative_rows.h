@@ -41,14 +41,14 @@ class RelativeRows {
   }
 
  private:
-  static constexpr std::size_t kMost = kQueryTile + kKeyTile;
+  static constexpr std::size_t kMost = kTallestTile + kKeyTile;
   std::int64_t row(std::int64_t query, std::int64_t key) const {
     return std::clamp(key - (query + place_.offset), -most_, most_) + most_;
   }
 
   const Place& place_;
   std::int64_t most_, lo_ = 0, count_ = 0;
-  std::array<T, kQueryTile * kMost> memory_;
+  std::array<T, kTallestTile * kMost> memory_;
 };
 
 }  // namespace regard

@@ -242,12 +242,12 @@ TEST_P(Attend, NanInAVisibleValueIsSeen) {
 
 // What fades away may be −0, which becomes 0 when a hidden key is added with weight 0, and stays when it is skipped.
 TEST_P(Attend, ZeroHasTheSameSignWhateverIsHidden) {
-  Inputs in = inputs(1, 1, 1, 2, 3, 1, 1);
+  Called in = inputs(1, 1, 1, 2, 3, 1, 1);
   in.options.first_query = 0;
   std::copy_n(std::vector<float>{1, 1}.data(), 2, in.q.data<float>());
   std::copy_n(std::vector<float>{87, 0, 1}.data(), 3, in.k.data<float>());
   std::copy_n(std::vector<float>{0, -0.01f, 1}.data(), 3, in.v.data<float>());
-  const Mechanism mechanism({.name = "dot"}, {{.name = "causal"}});
+  const Mechanism mechanism("dot | causal");
   const Outcome clean = run(mechanism, in);
   EXPECT_FALSE(std::signbit(clean.context.data<float>()[1]));
   in.v.data<float>()[2] = kNan;
@@ -281,12 +281,12 @@ TEST_P(Attend, OneQueryHasTheBitsOfItsRow) {
 }
 
 TEST_P(Attend, OneQueryDropsWhatItsRowDrops) {
-  for_each_mechanism({{.name = "causal"}}, [&](const Mechanism& mechanism) {
-    Inputs whole = inputs(1, 2, 1, 70, 70, 8, 5);
+  for_each_mechanism("causal", [&](const Mechanism& mechanism) {
+    Called whole = inputs(1, 2, 1, 70, 70, 8, 5);
     whole.options.dropout = 0.5f;
     const Outcome all = run(mechanism, whole);
     for (const std::int64_t i : {1, 65}) {
-      Inputs one = whole;
+      Called one = whole;
       one.q = some(whole.q, i, i + 1);
       one.options.first_query = i;
       EXPECT_TRUE(same_bits(run(mechanism, one).context, some(all.context, i, i + 1))) << i;
@@ -368,9 +368,9 @@ TEST_P(Attend, ATraceThrowsOnceItsStepHasEndedUnlessItIsKept) {
 // The first step towards τ adds up a number a key, and has the last digit of this large sum.
 TEST_P(Attend, SparseWeightsOfManyKeysSumToOne) {
   for (const char* align : {"sparsemax", "entmax15"}) {
-    Inputs in = inputs(1, 1, 1, 40, 500, 2, 1);
+    Called in = inputs(1, 1, 1, 40, 500, 2, 1);
     for (std::int64_t i = 0; i < in.k.size(); ++i) in.k.data<float>()[i] *= 0.002f;
-    run(Mechanism({.name = "dot"}, {}, {.name = align}), in, [](const AttendTrace& trace) {
+    run(Mechanism(text("dot | ", align)), in, [](const AttendTrace& trace) {
       const Tensor weights = trace.weights();
       for (std::int64_t i = 0; i < 40; ++i) {
         EXPECT_NEAR(std::accumulate(weights.data<float>() + i * 500, weights.data<float>() + (i + 1) * 500, 0.0), 1,
@@ -384,7 +384,7 @@ TEST(AttendShapes, NoHeadsWithABiasOfAll) {
   Tape tape;
   const Var q = tape.variable(Tensor::empty({2, 0, 3, 4})), k = tape.variable(Tensor::empty({2, 0, 5, 4}));
   const Var bias = tape.variable(drawn({3, 5}, 1));
-  const Var y = attend(Mechanism({.name = "dot"}), q, k, k, {.bias = bias}).context;
+  const Var y = attend(Mechanism("dot"), q, k, k, {.bias = bias}).context;
   tape.backward(y, Tensor::empty(y.shape()));
   EXPECT_EQ(y.shape(), (Shape{2, 0, 3, 4}));
   EXPECT_TRUE(all_zero(tape.gradient(bias)));

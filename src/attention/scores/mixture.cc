@@ -134,7 +134,7 @@ class Mixture : public TileScore<Mixture> {
  private:
   template <class T>
   struct Scratch {
-    std::array<T, kQueryTile * kKeyTile> memory;
+    std::array<T, kTallestTile * kKeyTile> memory;
     template <class Like>
     RowsOf<T> rows(const Like& like) {
       return {memory.data(), like.count, like.width, kKeyTile};

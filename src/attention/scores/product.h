@@ -14,7 +14,7 @@ struct ProductScore : TileScore<ProductScore> {
   template <class T>
   void tile(const Place&, RowsOf<const T> q, const KeysOf<T>& k, const T*, RowsOf<T> s) const {
     if constexpr (std::is_same_v<T, float>) {
-      if (k.packed.panels != nullptr) return gemm(as_matrix(q), k.packed, as_matrix(s));
+      if (k.packed.panels != nullptr) return product_tile(q, k.packed, s, k.ahead);
     }
     gemm(as_matrix(q), as_matrix(k.rows).transposed(), as_matrix(s));
   }
@@ -46,17 +46,11 @@ class ScaledProductScore : public ProductScore {
   }
   template <class T>
   void scale(RowsOf<const T> q, RowsOf<T> to) const {
-    const T f = factor<T>(q.width);
-    for (std::size_t i = 0; i < q.count; ++i) {
-      for (std::size_t c = 0; c < q.width; ++c) to.row(i)[c] = q.row(i)[c] * f;
-    }
+    scaled_copy(q, factor<T>(q.width), to);
   }
   template <class T>
   void add_scaled(RowsOf<const T> d_prepared, RowsOf<T> dq) const {
-    const T f = factor<T>(dq.width);
-    for (std::size_t i = 0; i < dq.count; ++i) {
-      for (std::size_t c = 0; c < dq.width; ++c) dq.row(i)[c] += d_prepared.row(i)[c] * f;
-    }
+    add_scaled_copy(d_prepared, factor<T>(dq.width), dq);
   }
 
   std::optional<double> scale_;  // none: 1/√width
