@@ -946,13 +946,12 @@ Inputs inputs_of(const Mechanism& mechanism, Var q, Var k, Var v, const AttendOp
         " heads needs query_tokens");
   check(!needs.key_tokens || in.key_tokens.defined(), "attend: \"", line, "\" with ", in.sizes.heads,
         " heads needs key_tokens");
-  if (needs.rows) in.sizes.width = q[3];
-  const auto token_width = [&](Var given, Var rows) {
-    if (given.defined()) return given[2];
-    return rows.defined() && in.sizes.heads == 1 ? rows[3] : 0;
-  };
-  in.sizes.query_token = token_width(in.query_tokens, q);
-  in.sizes.key_token = token_width(in.key_tokens, k);
+  if (needs.rows) {
+    in.sizes.width = q[3];
+    in.sizes.key_width = k[3];
+  }
+  if (in.query_tokens.defined()) in.sizes.query_token = in.query_tokens[2];
+  if (in.key_tokens.defined()) in.sizes.key_token = in.key_tokens[2];
   in.sizes = completed(in.sizes);
   return in;
 }

@@ -26,7 +26,8 @@ struct Stages;  // the objects behind the names
 struct AttendSizes {
   std::int64_t heads = 1;
   std::int64_t groups = 1;                      // heads of the keys
-  std::int64_t width = 0;                       // of a query and a key of one head
+  std::int64_t width = 0;                       // of a query of one head
+  std::int64_t key_width = 0;                   // of a key of one head; 0: the same
   std::int64_t values = 0;                      // of a value of one head
   std::int64_t query_token = 0, key_token = 0;  // of what queries and keys are made from
   std::int64_t hidden = 0;  // of one head, for scores that learn maps of their own and whose line does not say it
