@@ -24,8 +24,8 @@ constexpr std::int64_t kQueryTile = 60;  // ten register blocks of a product: wh
 constexpr std::int64_t kKeyTile = 128;   // a tile of scores and the keys and values beside it stay in the second cache
 constexpr std::int64_t kQueryPart = 12;  // queries that share a view when they do not see all of a tile
 constexpr std::int64_t kMostQueries = kQueryTile + kQueryPart;  // the last rows of a sequence join the tile before
-constexpr std::int64_t kBackTile = 120;   // queries of a backward tile: what is added to keys and values is read less
-constexpr std::int64_t kMaskedPart = 24;  // queries of a backward tile that share a view when they do not see all
+constexpr std::int64_t kBackTile = 120;  // queries of a backward tile: what is added to keys and values is read less
+constexpr std::int64_t kBackPart = 24;   // as many are scored at once, and share a view when they do not see all
 
 using Cover = Scope::Cover;
 
@@ -420,6 +420,7 @@ void hide(RowsOf<T> s) {
 }
 template <class T>
 void clear(RowsOf<T> x) {
+  if (x.stride == x.width) x = {x.data, 1, x.count * x.width, x.count * x.width};
   for (std::size_t i = 0; i < x.count; ++i) std::fill_n(x.row(i), x.width, T(0));
 }
 
@@ -537,11 +538,11 @@ void backward_block(const BlockWork<T>& work, const Packed<T>& values, Buffers<T
   const bool q_finite = all_finite(RowsOf<const T>(q)), dy_finite = all_finite(dy);
   // s and the gradient of p, of the rows from `row` on.
   const auto score = [&](const Place& part, std::int64_t t, Cover cover, std::int64_t row, RowsOf<T> s, RowsOf<T> dp) {
-    work.score(part, t, cover, rows_from(q, row, s.count), s);
+    work.score(part, t, cover, rows_from(q, row, s.count), s, at.ahead);
     const KeysOf<T> v = work.values_of(values, part, t);
     const RowsOf<const T> given = rows_from(dy, row, s.count);
     if constexpr (std::is_same_v<T, float>) {
-      product_tile(given, v.packed, dp);
+      product_tile(given, v.packed, dp, at.ahead);
     } else {
       gemm(as_matrix(given), as_matrix(v.rows).transposed(), as_matrix(dp));
     }
@@ -549,9 +550,9 @@ void backward_block(const BlockWork<T>& work, const Packed<T>& values, Buffers<T
   };
   const auto spread = [&](const Place& part, std::int64_t t, std::int64_t row, RowsOf<T> p, RowsOf<T> ds) {
     const std::int64_t key = (part.item * view.groups + group) * view.keys + part.keys.begin;
-    selected_product(
-        as_matrix(RowsOf<const T>(p)).transposed(), rows_from(dy, row, p.count), dy_finite,
-        RowsOf<T>{to.dv + key * view.value_width, p.width, size(view.value_width), size(view.value_width)});
+    selected_product(as_matrix(RowsOf<const T>(p)).transposed(), rows_from(dy, row, p.count), dy_finite,
+                     RowsOf<T>{to.dv + key * view.value_width, p.width, size(view.value_width), size(view.value_width)},
+                     false, at.ahead);
     stages.score->backward(RowsOf<const T>(rows_from(q, row, p.count)), q_finite, work.keys_of(part, t),
                            view.theta_of(part.head), RowsOf<const T>(ds),
                            {rows_from(dq, row, p.count),
@@ -569,13 +570,13 @@ void backward_block(const BlockWork<T>& work, const Packed<T>& values, Buffers<T
     dot_rows(dy, RowsOf<const T>{context + first * view.value_width, dy.count, dy.width, dy.stride}, at.factor);
     work.for_each_tile(false, [&](const Place& whole, std::int64_t tile_number, Cover whole_cover) {
       work.for_each_part(
-          whole, tile_number, whole_cover, kMaskedPart, kBackTile, [&](const Place& part, std::int64_t t, Cover cover) {
+          whole, tile_number, whole_cover, kBackPart, kBackTile, [&](const Place& part, std::int64_t t, Cover cover) {
             const std::int64_t first_row = part.queries.begin - work.place.queries.begin;
             const RowsOf<T> all_p{at.s, size(part.queries.count()), size(part.keys.count()), size(at.stride)};
             const RowsOf<T> all_ds{at.dp, all_p.count, all_p.width, all_p.stride};
-            for (std::int64_t i = 0; i < part.queries.count(); i += kQueryPart) {
+            for (std::int64_t i = 0; i < part.queries.count(); i += kBackPart) {
               Place few = part;
-              few.queries = {part.queries.begin + i, std::min(part.queries.begin + i + kQueryPart, part.queries.end)};
+              few.queries = {part.queries.begin + i, std::min(part.queries.begin + i + kBackPart, part.queries.end)};
               const std::size_t count = size(few.queries.count());
               const RowsOf<T> p = rows_from(all_p, i, count), ds = rows_from(all_ds, i, count);
               const std::int64_t row = first_row + i;
@@ -606,6 +607,26 @@ void backward_block(const BlockWork<T>& work, const Packed<T>& values, Buffers<T
   stages.score->finish_queries(work.query_rows(), RowsOf<const T>(dq), target);
 }
 
+// What a worker will probably turn to next: a list of keys and the first head that looks at it, backward with all
+// gradients. What is wanted first is added last.
+template <class T>
+void fetch_list(const View<T>& view, std::int64_t list, const T* context, const T* dy, const Outlets<T>* to,
+                Ahead& ahead) {
+  if (list >= view.batch * view.groups) return;
+  const std::int64_t row = list * (view.heads / view.groups) * view.queries, key = list * view.keys;
+  const auto add = [&](const T* of, std::int64_t first, std::int64_t count, std::int64_t width) {
+    ahead.add(of + first * width, size(count * width) * sizeof(T) / sizeof(float));
+  };
+  if (to != nullptr) add(to->dq, row, view.queries, view.width);
+  add(context, row, view.queries, view.value_width);
+  if (to != nullptr) add(dy, row, view.queries, view.value_width);
+  add(view.q, row, view.queries, view.width);
+  add(view.v, key, view.keys, view.value_width);
+  add(view.k, key, view.keys, view.width);
+  if (to != nullptr) add(to->dv, key, view.keys, view.value_width);
+  if (to != nullptr && !view.stages.score->prepares_keys()) add(to->dk, key, view.keys, view.width);
+}
+
 // Heads are handled one after another by whoever prepares their keys, if there are enough of them; otherwise as many as
 // there are threads are prepared at once and their blocks shared out. Either way only so many are held in panels.
 template <class T>
@@ -632,15 +653,8 @@ void forward_all(const View<T>& view, const Plan& plan, Arena& arena, T* context
       const auto list = static_cast<std::int64_t>(index);
       const std::int64_t item = list / view.groups, group = list % view.groups;
       prepare(list, worker);
-      Ahead ahead;  // what this worker will probably turn to next
-      if (list + workers < lists) {
-        const std::int64_t next = list + workers;
-        const std::size_t floats = size(view.queries * view.width), key_floats = size(view.keys * view.width);
-        ahead.add(context + next * sharing * view.queries * view.value_width, size(view.queries * view.value_width));
-        ahead.add(view.q + next * sharing * view.queries * view.width, floats);
-        ahead.add(view.v + next * view.keys * view.value_width, size(view.keys * view.value_width));
-        ahead.add(view.k + next * view.keys * view.width, key_floats);
-      }
+      Ahead ahead;
+      fetch_list<T>(view, list + workers, context, nullptr, nullptr, ahead);
       for (std::int64_t b = plan.first_block[item]; b < plan.first_block[item + 1]; ++b) {
         for (std::int64_t head = group * sharing; head < (group + 1) * sharing; ++head) {
           run(worker, plan.blocks[b], head, worker, &ahead);
@@ -874,6 +888,9 @@ Attention attend(const Mechanism& mechanism, Var q, Var k, Var v, const AttendOp
                                 dq.add,
                                 theta.defined() ? d_thetas.data<T>() + list * theta.value().size() : nullptr,
                                 d_bias.defined() ? d_bias.data<T>() : nullptr};
+            Ahead ahead;
+            fetch_list<T>(again, list + slots, context.data<T>(), dy.data<T>(), &to, ahead);
+            mine.ahead = &ahead;
             backward_list(again, plan, keys, values, mine, worker, item, group, context.data<T>(), dy.data<T>(),
                           call.peaks.data<T>(), call.taus.data<T>(), to);
             if (prepares) again.stages.score->finish_keys(rows, RowsOf<const T>(own), own_dk);
