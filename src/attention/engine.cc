@@ -92,12 +92,10 @@ struct View {
     return (item * heads + head) * queries + query;
   }
   const T* theta_of(std::int64_t head) const { return theta == nullptr ? nullptr : theta + head * theta_step; }
-  RandomKey key_of(const Place& place, std::size_t i) const {
+  RandomKey key_of(const Place& place) const {  // of the head; each query has one of its own behind it
     std::uint64_t id;
     std::memcpy(&id, call.ids.data<std::int32_t>() + 2 * place.item, sizeof(id));
-    return call.key.at(id)
-        .at(static_cast<std::uint64_t>(place.head))
-        .at(static_cast<std::uint64_t>(place.queries.begin) + i);
+    return call.key.at(id).at(static_cast<std::uint64_t>(place.head));
   }
 
   const AttendCall& call;
@@ -364,13 +362,24 @@ struct BlockWork {
            tile.keys.begin * view.bias_steps[3];
   }
 
-  void drop(const Place& tile, RowsOf<T> p) const {
+  // Dropout of a tile. Tells in `kept`, if that is not null, what stays, kKeptBytes a row.
+  void drop(const Place& tile, RowsOf<T> p, std::uint8_t* kept = nullptr) const {
     if (view.call.dropout == 0) return;
+    const RandomKey key = view.key_of(tile);
+    const auto query = static_cast<std::uint64_t>(tile.queries.begin),
+               first = static_cast<std::uint64_t>(tile.keys.begin);
+    if (drops_tiles()) return drop_tile(p, view.call.dropout, key, query, first, kept);
     for (std::size_t i = 0; i < p.count; ++i) {
-      dropout(p.row(i), p.row(i), p.width, view.call.dropout, view.key_of(tile, i),
-              static_cast<std::uint64_t>(tile.keys.begin));
+      dropout(p.row(i), p.row(i), p.width, view.call.dropout, key.at(query + i), first);
     }
   }
+  void drop_again(const Place& tile, RowsOf<T> p, const std::uint8_t* kept) const {
+    if (view.call.dropout == 0) return;
+    if (!drops_tiles()) return drop(tile, p);
+    keep_tile(p, view.call.dropout, kept);
+  }
+  // Elements are counted from the first key of the item, tiles from that of the sequence.
+  bool drops_tiles() const { return segment.keys.begin % 16 == 0; }
 
   // The tile's part of a buffer of whole rows, or all of a buffer for one tile.
   RowsOf<T> part(T* buffer, std::int64_t stride, const Place& tile, bool whole) const {
@@ -537,7 +546,8 @@ void backward_block(const BlockWork<T>& work, const Packed<T>& values, Buffers<T
   clear(dq);
   const bool q_finite = all_finite(RowsOf<const T>(q)), dy_finite = all_finite(dy);
   // s and the gradient of p, of the rows from `row` on.
-  const auto score = [&](const Place& part, std::int64_t t, Cover cover, std::int64_t row, RowsOf<T> s, RowsOf<T> dp) {
+  const auto score = [&](const Place& part, std::int64_t t, Cover cover, std::int64_t row, RowsOf<T> s, RowsOf<T> dp,
+                         std::uint8_t* kept) {
     work.score(part, t, cover, rows_from(q, row, s.count), s, at.ahead);
     const KeysOf<T> v = work.values_of(values, part, t);
     const RowsOf<const T> given = rows_from(dy, row, s.count);
@@ -546,7 +556,7 @@ void backward_block(const BlockWork<T>& work, const Packed<T>& values, Buffers<T
     } else {
       gemm(as_matrix(given), as_matrix(v.rows).transposed(), as_matrix(dp));
     }
-    work.drop(part, dp);
+    work.drop(part, dp, kept);
   };
   const auto spread = [&](const Place& part, std::int64_t t, std::int64_t row, RowsOf<T> p, RowsOf<T> ds) {
     const std::int64_t key = (part.item * view.groups + group) * view.keys + part.keys.begin;
@@ -580,9 +590,10 @@ void backward_block(const BlockWork<T>& work, const Packed<T>& values, Buffers<T
               const std::size_t count = size(few.queries.count());
               const RowsOf<T> p = rows_from(all_p, i, count), ds = rows_from(all_ds, i, count);
               const std::int64_t row = first_row + i;
-              score(few, t, cover, row, p, ds);
+              std::uint8_t kept[kBackPart * kKeptBytes];
+              score(few, t, cover, row, p, ds, kept);
               align.pullback(p, peak + row, tau + row, at.factor + row, ds);
-              work.drop(few, p);
+              work.drop_again(few, p, kept);
             }
             spread(part, t, first_row, all_p, all_ds);
           });
@@ -590,7 +601,7 @@ void backward_block(const BlockWork<T>& work, const Packed<T>& values, Buffers<T
   } else {
     work.for_each_tile(true, [&](const Place& tile, std::int64_t t, Cover cover) {
       const RowsOf<T> s = work.part(at.s, at.stride, tile, true), dp = work.part(at.dp, at.stride, tile, true);
-      if (cover != Cover::kNone) return score(tile, t, cover, 0, s, dp);
+      if (cover != Cover::kNone) return score(tile, t, cover, 0, s, dp, nullptr);
       hide(s);
       clear(dp);
     });
