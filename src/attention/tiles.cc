@@ -2,7 +2,9 @@
 
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "attention/tiles.cc"
-#include "hwy/foreach_target.h"
+#include <hwy/foreach_target.h>
+
+#include "attention/additive-inl.h"
 #include "kernels/gemm-inl.h"
 #include "kernels/math-inl.h"
 #include "kernels/random-inl.h"
@@ -409,35 +411,12 @@ void KeepTile(Tile x, float p, const std::uint8_t* kept) {
 }
 
 void AdditiveTile(Rows q, Rows k, const float* theta, Tile s) {
-  for (std::size_t i = 0; i < q.count; ++i) {
-    for (std::size_t j = 0; j < k.count; ++j) {
-      s.row(i)[j] = SumTree16(Fold16(
-          q.width, hn::Zero(Tag16()),
-          [](auto d, auto sum, auto a, auto b, auto v) HWY_ATTR { return hn::MulAdd(v, Tanh(d, hn::Add(a, b)), sum); },
-          q.row(i), k.row(j), theta));
-    }
-  }
+  for (std::size_t i = 0; i < q.count; ++i) AdditiveRowScores(q.row(i), k, theta, s.row(i));
 }
 
 void AdditiveTileBackward(Rows q, Rows k, const float* theta, Rows ds, Tile dq, Tile dk, float* d_theta) {
-  const Tag16 d;
-  const Vector16 one = hn::Set(d, 1.0f);
   for (std::size_t i = 0; i < q.count; ++i) {
-    const float* query = q.row(i);
-    float* d_query = dq.row(i);
-    for (std::size_t j = 0; j < k.count; ++j) {
-      if (ds.row(i)[j] == 0.0f) continue;
-      const Vector16 factor = hn::Set(d, ds.row(i)[j]);
-      const float* key = k.row(j);
-      float* d_key = dk.row(j);
-      ForEachPart16(q.width, [&](std::size_t c, std::size_t, std::size_t lanes) HWY_ATTR {
-        const Vector16 t = Tanh(d, hn::Add(LoadPart16(query + c, lanes), LoadPart16(key + c, lanes)));
-        const Vector16 g = hn::Mul(hn::Mul(factor, LoadPart16(theta + c, lanes)), hn::NegMulAdd(t, t, one));
-        StorePart16(hn::Add(LoadPart16(d_query + c, lanes), g), d_query + c, lanes);
-        StorePart16(hn::Add(LoadPart16(d_key + c, lanes), g), d_key + c, lanes);
-        StorePart16(hn::MulAdd(factor, t, LoadPart16(d_theta + c, lanes)), d_theta + c, lanes);
-      });
-    }
+    AdditiveRowGradients<true>(q.row(i), k, theta, ds.row(i), dq.row(i), dk, d_theta);
   }
 }
 
