@@ -928,15 +928,19 @@ Inputs inputs_of(const Mechanism& mechanism, Var q, Var k, Var v, const AttendOp
         ": expected three dimensions each: [batch, length, width]");
   check(v.defined() || pointer, "attend: no values for \"", line, '"');
   check(q.defined() || options.query_tokens.defined(), "attend: neither queries nor their tokens for \"", line, '"');
-  check(v.defined() || k.defined() || options.key_tokens.defined(), "attend: neither keys nor values for \"", line,
-        '"');
+  const Var prepared = options.prepared_keys;
+  check(rank(prepared, 4) && (!prepared.defined() || (!k.defined() && !options.key_tokens.defined())),
+        "attend: prepared keys are ", shape(prepared), ", keys ", shape(k), ", key tokens ", shape(options.key_tokens),
+        ": expected only one of them");
+  check(v.defined() || k.defined() || prepared.defined() || options.key_tokens.defined(),
+        "attend: neither keys nor values for \"", line, '"');
   Inputs in;
   const Var some = q.defined() ? q : options.query_tokens;
   in.tape = &some.tape();
   in.type = some.dtype();
   in.batch = some[0];
   in.queries = q.defined() ? q[2] : options.query_tokens[1];
-  in.keys = v.defined() ? v[2] : k.defined() ? k[2] : options.key_tokens[1];
+  in.keys = v.defined() ? v[2] : k.defined() ? k[2] : prepared.defined() ? prepared[2] : options.key_tokens[1];
   in.offset = options.first_query.value_or(0);
   in.sizes.heads = q.defined() ? q[1] : options.heads;
   in.sizes.groups = v.defined() ? v[1] : k.defined() ? k[1] : in.sizes.heads;
@@ -968,18 +972,18 @@ Inputs inputs_of(const Mechanism& mechanism, Var q, Var k, Var v, const AttendOp
   };
   if (needs.query_tokens && !in.query_tokens.defined()) in.query_tokens = tokens(q);
   if (needs.key_tokens && !in.key_tokens.defined()) in.key_tokens = tokens(k);
-  check(!needs.rows || (q.defined() && k.defined()), "attend: \"", line, "\" compares queries with keys, got queries ",
-        shape(q), " and keys ", shape(k));
+  check(!needs.rows || (q.defined() && (k.defined() || prepared.defined())), "attend: \"", line,
+        "\" compares queries with keys, got queries ", shape(q), " and keys ", shape(k));
   check(!needs.query_tokens || in.query_tokens.defined(), "attend: \"", line, "\" with ", in.sizes.heads,
         " heads needs query_tokens");
-  check(!needs.key_tokens || in.key_tokens.defined(), "attend: \"", line, "\" with ", in.sizes.heads,
-        " heads needs key_tokens");
+  check(!needs.key_tokens || in.key_tokens.defined() || prepared.defined(), "attend: \"", line, "\" with ",
+        in.sizes.heads, " heads needs key_tokens");
   if (needs.rows) {
     in.sizes.width = q[3];
-    in.sizes.key_width = k[3];
+    in.sizes.key_width = k.defined() ? k[3] : options.key_width;
   }
   if (in.query_tokens.defined()) in.sizes.query_token = in.query_tokens[2];
-  if (in.key_tokens.defined()) in.sizes.key_token = in.key_tokens[2];
+  if (needs.key_tokens) in.sizes.key_token = in.key_tokens.defined() ? in.key_tokens[2] : options.key_token;
   in.sizes = completed(in.sizes);
   return in;
 }
@@ -1070,7 +1074,7 @@ Lowered lower(const Stages& stages, const Inputs& in, const AttendOptions& optio
   };
   const Inputs of_score = part(learned.score);
   Lowered made{.q = stages.score->lower_queries(of_score),
-               .k = stages.score->lower_keys(of_score),
+               .k = options.prepared_keys.defined() ? options.prepared_keys : stages.score->lower_keys(of_score),
                .theta = stages.score->lower_theta(of_score),
                .table = stages.read->lower(part(learned.read)),
                .centres = {},
@@ -1083,6 +1087,8 @@ Lowered lower(const Stages& stages, const Inputs& in, const AttendOptions& optio
   const Score::Widths widths = stages.score->widths(in.sizes);
   check(made.q[3] == widths.q && made.k[3] == widths.k, "attend: queries and keys differ in width: queries ",
         made.q.shape(), ", keys ", made.k.shape());
+  check((made.k[0] == in.batch || made.k[0] == 1) && made.k[2] == in.keys, "attend: prepared keys ", made.k.shape(),
+        " for a batch of ", in.batch, " with ", in.keys, " keys");
   return made;
 }
 
@@ -1249,6 +1255,34 @@ Attention attend(const Mechanism& mechanism, Var q, Var k, Var v, const AttendOp
     });
     return {result, AttendTrace(call)};
   });
+}
+
+Var prepare_keys(const Mechanism& mechanism, Var k, const AttendOptions& options) {
+  const Stages& stages = mechanism.stages();
+  const Needs needs = mechanism.needs();
+  Inputs in;
+  const Var tokens = options.key_tokens.defined()                        ? options.key_tokens
+                     : k.defined() && k.shape().rank() == 4 && k[1] == 1 ? reshape(k, {k[0], k[2], k[3]})
+                                                                         : Var();
+  const Var some = k.defined() ? k : tokens;
+  check(some.defined() && (!needs.rows || (k.defined() && k.shape().rank() == 4)) &&
+            (!needs.key_tokens || (tokens.defined() && tokens.shape().rank() == 3)),
+        "prepare_keys: \"", mechanism.text(), "\" wants ", needs.rows ? "keys [batch, heads, length, width]" : "",
+        needs.rows && needs.key_tokens ? " and " : "", needs.key_tokens ? "key tokens [batch, length, width]" : "");
+  in.tape = &some.tape();
+  in.type = some.dtype();
+  in.k = k;
+  in.key_tokens = tokens;
+  in.batch = some[0];
+  in.keys = k.defined() ? k[2] : tokens[1];
+  in.sizes = {.heads = options.heads, .hidden = options.hidden};
+  if (needs.rows) in.sizes.width = in.sizes.key_width = k[3];
+  if (needs.key_tokens) in.sizes.key_token = tokens[2];
+  in.sizes = completed(in.sizes);
+  const Stages::Part own = stages.learned(in.sizes).score;
+  check(options.learned.size() >= own.begin + own.count, "prepare_keys: ", options.learned.size(),
+        " learned tensors, the score of \"", mechanism.text(), "\" has ", own.count);
+  return stages.score->lower_keys(in.with(options.learned.subspan(own.begin, own.count)));
 }
 
 Tensor AttendTrace::weights(const AskedWeights& asked) const {

@@ -28,19 +28,30 @@ AttentionLayer::AttentionLayer(const Builder& builder, std::string_view line, co
   }
 }
 
-Attention AttentionLayer::operator()(Var q, Var k, Var v, const AttendOptions& options) const {
+AttendOptions AttentionLayer::with_learned(Tape& tape, const AttendOptions& options) const {
   check(options.learned.empty(), "AttentionLayer: what \"", mechanism_.text(), "\" learns is its own, but ",
         options.learned.size(), " tensors are given");
-  const Var given = q.defined() ? q : options.query_tokens;
-  check(given.defined(), "AttentionLayer: neither queries nor their tokens for \"", mechanism_.text(), '"');
-  Tape& tape = given.tape();
   AttendOptions all = options;
   const std::span<Var> learned = make_vars(tape, static_cast<std::int64_t>(learned_.size()));
   for (std::size_t i = 0; i < learned_.size(); ++i) learned[i] = tape.use(*learned_[i]);
   all.learned = learned;
   all.heads = sizes_.heads;
   all.hidden = sizes_.hidden;
-  return attend(mechanism_, q, k, v, all);
+  all.key_width = sizes_.key_width;
+  all.key_token = sizes_.key_token;
+  return all;
+}
+
+Attention AttentionLayer::operator()(Var q, Var k, Var v, const AttendOptions& options) const {
+  const Var given = q.defined() ? q : options.query_tokens;
+  check(given.defined(), "AttentionLayer: neither queries nor their tokens for \"", mechanism_.text(), '"');
+  return attend(mechanism_, q, k, v, with_learned(given.tape(), options));
+}
+
+Var AttentionLayer::prepare_keys(Var k, const AttendOptions& options) const {
+  const Var given = k.defined() ? k : options.key_tokens;
+  check(given.defined(), "AttentionLayer: neither keys nor their tokens for \"", mechanism_.text(), '"');
+  return regard::prepare_keys(mechanism_, k, with_learned(given.tape(), options));
 }
 
 }  // namespace regard

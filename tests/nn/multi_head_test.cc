@@ -146,6 +146,36 @@ TEST(AttentionLayer, FixedTablesDoNotLearn) {
   EXPECT_TRUE(parameters.find("random").frozen);
 }
 
+// A decoder prepares its keys once and looks at them at every step.
+TEST(AttentionLayer, PreparedKeysGiveTheSameBits) {
+  int count = 0;
+  for (const Card* card : cards()) {
+    if (card->family != Family::kScore || !card->module.empty()) continue;
+    SCOPED_TRACE(card->name);
+    const std::string line = example_of(*card, 5) + " | lengths";
+    const Needs needs = Mechanism(line).needs();
+    Parameters parameters;
+    const Builder builder(parameters, RandomKey(8));
+    const AttentionLayer layer(builder, line,
+                               {.width = needs.rows ? 4 : 0,
+                                .values = 3,
+                                .query_token = needs.query_tokens ? 4 : 0,
+                                .key_token = needs.key_tokens ? 4 : 0,
+                                .hidden = 6});
+    Tape tape;
+    const Var q = tape.constant(normal({2, 1, 3, 4}, 1, RandomKey(1)));
+    const Var k = tape.constant(normal({2, 1, 5, 4}, 1, RandomKey(2)));
+    const Var v = tape.constant(normal({2, 1, 5, 3}, 1, RandomKey(3)));
+    const AttendOptions options{.lengths = kLengths, .first_query = 0};
+    AttendOptions prepared = options;
+    prepared.prepared_keys = layer.prepare_keys(k);
+    EXPECT_TRUE(same_bits(layer(q, {}, v, prepared).context.value(), layer(q, k, v, options).context.value()));
+    EXPECT_THROW(layer(q, k, v, prepared), Error);
+    ++count;
+  }
+  EXPECT_GE(count, 15);
+}
+
 TEST(MultiStep, GradientsMatchFiniteDifferencesAndTheReadIsOfBoth) {
   Parameters parameters;
   const Builder builder(parameters, RandomKey(3), DType::kF64);

@@ -82,6 +82,8 @@ struct AttendOptions {
   Var bias = {};                                 // added to the scores, spread to [batch, heads, queries, keys]
   std::span<const Var> learned = {};             // as Mechanism::learned lists it
   Var query_tokens = {}, key_tokens = {};        // [batch, length, width]; none, with one head: the rows of q and k
+  Var prepared_keys = {};                        // what prepare_keys made, instead of k and key_tokens,
+  std::int64_t key_width = 0, key_token = 0;     // and how wide these were
   std::int64_t heads = 1;                        // if q is not given: how many the mechanism makes of the tokens
   std::int64_t hidden = 0;                       // AttendSizes
   float dropout = 0;
@@ -138,5 +140,10 @@ struct Attention {
 // k if it needs no rows, v of a pointer. A query that sees no key reads zeros, with gradient zero;
 // what has weight 0 is not read at all, so a NaN in it stays where it is.
 REGARD_API Attention attend(const Mechanism& mechanism, Var q, Var k, Var v, const AttendOptions& options = {});
+
+// The keys as the score wants them, mapped if it has maps, for a decoder that looks at them once a step: given as
+// options.prepared_keys, the result is that of k, bit for bit. Of the options it takes learned, key_tokens, heads,
+// hidden.
+REGARD_API Var prepare_keys(const Mechanism& mechanism, Var k, const AttendOptions& options = {});
 
 }  // namespace regard

@@ -21,10 +21,15 @@ class REGARD_API AttentionLayer {
   // As attend; what is learned is added to the options.
   Attention operator()(Var q, Var k, Var v, const AttendOptions& options = {}) const;
 
+  // For a decoder: the keys once a sequence; then operator()(q, {}, v, {.prepared_keys = …}) once a step.
+  Var prepare_keys(Var k, const AttendOptions& options = {}) const;
+
   const Mechanism& mechanism() const { return mechanism_; }
   const AttendSizes& sizes() const { return sizes_; }
 
  private:
+  AttendOptions with_learned(Tape& tape, const AttendOptions& options) const;
+
   Mechanism mechanism_;
   AttendSizes sizes_;
   std::vector<const Parameter*> learned_;
