@@ -86,6 +86,12 @@ struct AttendOptions {
   float dropout = 0;
   RandomKey key = RandomKey(0);             // of this step and layer
   std::span<const std::uint64_t> ids = {};  // of the examples; none: their numbers in the batch
+  // Of hard attention. It draws: other keys for every key, example, head and place of a query. Else, outside training,
+  // it reads the likeliest key or what it expects, as its line says.
+  bool draws = true;
+  // What is minimised has entropy·H(p) of every row added, H = −Σ p·log p: below 0 it rewards those who are not yet
+  // sure, above 0 those who are. Of hard attention that draws and learns by reinforce.
+  float entropy = 0;
   bool staged = false;  // whole rows of scores, stage after stage, nothing skipped: the same bits, for those who look
                         // for a mistake
 };
@@ -95,6 +101,7 @@ struct AskedWeights {
   std::int64_t head = 0;
   std::optional<Range> queries = {};  // none: all
   bool dropped = false;               // as they were applied, after dropout
+  bool expected = false;              // of hard attention: what its keys are drawn from, instead of those it read with
 };
 
 // One call, as the passes over it see it.
@@ -108,6 +115,10 @@ struct AttendCall {
   Tensor centres;  // [batch, heads, queries]: what a scope knows about a query
   Tensor bias, lengths, documents, mask, ids;
   Tensor peaks, taus;  // [batch, heads, queries]: a weight is f((score − peak) − τ)
+  Tensor choices;      // i32 [batch, heads, queries, samples]: the keys that were chosen; not defined: all are read
+  Tensor advantage;    // [batch, queries]; not defined: nobody asks for it
+  bool draws = true;
+  float entropy = 0;
   std::int64_t offset = 0;
   float dropout = 0;
   RandomKey key = RandomKey(0);
@@ -130,6 +141,12 @@ class REGARD_API AttendTrace {
 struct Attention {
   Var context;  // [batch, heads, queries, width of the values]; of a pointer [batch, heads, queries, keys], the weights
   AttendTrace trace;
+  // Of hard attention that draws: the keys it chose, i32 [batch, heads, queries, samples]; −1 where nothing is seen.
+  Tensor choices = {};
+  // Of one that learns by reinforce: [batch, queries], zeros, to be filled before backward with loss − baseline, how
+  // much worse than usual it went after this query looked (nn/hard_baseline.h). advantage·Σ(onehot − p) is what the
+  // scores get, an estimate of the gradient of the expected loss; nothing comes to them through the context.
+  Tensor advantage = {};
 };
 
 // q [batch, heads, queries, width]; k [batch, groups, keys, width] and v [batch, groups, keys, width of the values],
