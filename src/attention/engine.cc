@@ -9,6 +9,7 @@
 #include <cmath>
 #include <cstring>
 
+#include "attention/edits.h"
 #include "attention/mechanism.h"
 #include "autograd/by_type.h"
 #include "autograd/kernel_calls.h"
@@ -1075,6 +1076,7 @@ void check_call(const Mechanism& mechanism, const Inputs& in, const AttendOption
           learned[i].name, "', is ", options.learned[i].defined() ? to_text(options.learned[i].shape()) : "missing",
           ", expected ", learned[i].shape);
   }
+  if (options.edits != nullptr) check_edits(*options.edits, all);
   const Choosing* const choosing = stages.align->choosing();
   check(options.entropy == 0 ||
             (choosing != nullptr && choosing->estimator == Choosing::Estimator::kReinforce && options.draws),
@@ -1160,6 +1162,7 @@ Attention attend(const Mechanism& mechanism, Var q, Var k, Var v, const AttendOp
   }
   if (options.documents.defined()) call.documents = copy(options.documents);
   if (options.mask.defined()) call.mask = copy(options.mask);
+  if (options.edits != nullptr) edit_call(*options.edits, tape, type, call);
   call.ids = tape.make({in.batch, 2}, DType::kI32);
   for (std::int64_t item = 0; item < in.batch; ++item) {
     const std::uint64_t id = options.ids.empty() ? static_cast<std::uint64_t>(item) : options.ids[size(item)];
@@ -1293,7 +1296,9 @@ Attention attend(const Mechanism& mechanism, Var q, Var k, Var v, const AttendOp
         if (const Target to = tape.target(whole)) sum_to<T>(parts, to);
       }
     });
-    return {result, AttendTrace(call), draws ? call.choices : Tensor(), call.advantage};
+    const Var edited =
+        options.edits == nullptr ? result : edit_context(*options.edits, call, result, pointer ? Var() : v, made.table);
+    return {edited, AttendTrace(call), draws ? call.choices : Tensor(), call.advantage};
   });
 }
 
@@ -1346,13 +1351,15 @@ Tensor AttendTrace::weights(const AskedWeights& asked) const {
       });
     });
   });
+  replace_weights(call_, asked.item, asked.head, wanted, result);
   return result;
 }
 
 AttendTrace AttendTrace::keep() const {
   AttendCall kept = call_;
   for (Tensor* x : {&kept.q, &kept.k, &kept.theta, &kept.table, &kept.centres, &kept.bias, &kept.lengths,
-                    &kept.documents, &kept.mask, &kept.ids, &kept.peaks, &kept.taus, &kept.choices, &kept.advantage}) {
+                    &kept.documents, &kept.mask, &kept.ids, &kept.peaks, &kept.taus, &kept.choices, &kept.advantage,
+                    &kept.replaced, &kept.replaced_by}) {
     if (x->defined()) *x = x->clone();
   }
   return AttendTrace(std::move(kept));

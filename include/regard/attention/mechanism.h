@@ -70,6 +70,22 @@ struct Range {
   std::int64_t count() const { return end > begin ? end - begin : 0; }
 };
 
+// A query that reads with the weights it is given, whatever its scores are and whatever is hidden from it.
+struct ReplacedRow {
+  std::int64_t item = 0, head = 0, query = 0;
+  std::vector<float> weights = {};  // [keys]; a key of weight 0 is not read. Neither gated nor dropped
+};
+
+// What if: changes to one call that leave the model alone. Whoever is not named has the bits it had without them.
+//
+//     Edits edits{.head_scale = {1, 0, 1, 1}};                              // without the second head
+//     attend(mechanism, q, k, v, {.edits = &edits});
+struct Edits {
+  Tensor hidden = {};                  // i8 [batch or 1, heads or 1, queries, keys]: not 0 may not be seen
+  std::vector<float> head_scale = {};  // one a head: what its context is multiplied with. None: all 1
+  std::vector<ReplacedRow> rows = {};  // their gradient goes to the values alone
+};
+
 // What belongs to one call. What is given is always respected; the scopes `lengths`, `documents` and `mask` make a call
 // without it an error.
 struct AttendOptions {
@@ -92,6 +108,7 @@ struct AttendOptions {
   // What is minimised has entropy·H(p) of every row added, H = −Σ p·log p: below 0 it rewards those who are not yet
   // sure, above 0 those who are. Of hard attention that draws and learns by reinforce.
   float entropy = 0;
+  const Edits* edits = nullptr;  // read during the call
   bool staged = false;  // whole rows of scores, stage after stage, nothing skipped: the same bits, for those who look
                         // for a mistake
 };
@@ -117,6 +134,8 @@ struct AttendCall {
   Tensor peaks, taus;  // [batch, heads, queries]: a weight is f((score − peak) − τ)
   Tensor choices;      // i32 [batch, heads, queries, samples]: the keys that were chosen; not defined: all are read
   Tensor advantage;    // [batch, queries]; not defined: nobody asks for it
+  Tensor replaced;     // i32 [rows, 3], of rows that were replaced: item, head and query
+  Tensor replaced_by;  // [rows, keys]: their weights
   bool draws = true;
   float entropy = 0;
   std::int64_t offset = 0;
