@@ -6,8 +6,10 @@
 // One tile's journey: score.forward -> bias -> scopes -> align -> dropout -> context += p·v, a dozen queries at a time,
 // so that their scores never leave the first cache.
 #include <algorithm>
+#include <cmath>
 #include <cstring>
 
+#include "attention/edits.h"
 #include "attention/mechanism.h"
 #include "autograd/by_type.h"
 #include "autograd/kernel_calls.h"
@@ -71,6 +73,7 @@ struct View {
     if (c.table.defined()) table = c.table.data<T>();
     if (c.table.defined() && c.table[0] != 1) table_step = c.table[1];
     if (c.centres.defined()) centres = c.centres.data<T>();
+    if (c.choices.defined()) choices = c.choices.data<std::int32_t>();
     for (const auto& scope : stages.scopes) {
       if (scope->gates()) gate = scope.get();
     }
@@ -121,6 +124,10 @@ struct View {
     std::memcpy(&id, call.ids.data<std::int32_t>() + 2 * place.item, sizeof(id));
     return call.key.at(id).at(static_cast<std::uint64_t>(place.head));
   }
+  // By where the query stands, so that one query at a time draws what the whole draws; `place` counts from `begin` on.
+  RandomKey key_of(const Place& place, std::size_t i, std::int64_t begin = 0) const {
+    return key_of(place).at(static_cast<std::uint64_t>(place.queries.begin + place.offset - begin) + i);
+  }
 
   const AttendCall& call;
   const Stages& stages;
@@ -130,6 +137,7 @@ struct View {
   const T *q, *k, *v = nullptr, *theta = nullptr, *table = nullptr, *centres = nullptr, *bias = nullptr;
   const Scope* gate = nullptr;
   const std::int8_t* mask = nullptr;
+  std::int32_t* choices = nullptr;
   std::int64_t theta_step = 0, table_step = 0, bias_steps[4] = {}, mask_steps[4] = {};
 };
 
@@ -430,6 +438,53 @@ struct BlockWork {
     if (view.gate != nullptr) view.gate->gate(tile, p);
   }
 
+  // Of the i-th query, whose row of weights has the keys from `begin` on. Packed or alone, a document is drawn alike.
+  RowNoise noise(std::size_t i) const {
+    return {view.key_of(place, i, segment.keys.begin), begin - segment.keys.begin};
+  }
+  std::span<std::int32_t> choices(const Place& tile, std::size_t i) const {
+    const std::int64_t samples = view.call.choices[3];
+    const std::int64_t row = view.row(tile.item, tile.head, tile.queries.begin) + static_cast<std::int64_t>(i);
+    return {view.choices + row * samples, size(samples)};
+  }
+  void read_chosen(const Place& tile, RowsOf<T> p) const {  // p becomes the weights
+    for (std::size_t i = 0; i < p.count; ++i) {
+      read_choices<T>({p.row(i), {tile.keys.begin, tile.keys.begin + static_cast<std::int64_t>(p.width)}},
+                      choices(tile, i));
+    }
+  }
+  // Whole rows of weights: some keys are chosen by them and have them all, if that is what the align does.
+  void choose(RowsOf<T> p) const {
+    if (view.choices == nullptr) return;
+    for (std::size_t i = 0; i < p.count; ++i) {
+      const ChoiceRow<T> row{p.row(i), {begin, visible.end}};
+      if (view.call.draws) {
+        draw_keys(row, noise(i), choices(place, i));
+      } else {
+        likeliest_key(row, choices(place, i));
+      }
+      read_choices<T>(row, choices(place, i));
+    }
+  }
+  // Back from there: s becomes the weights, dp becomes ds. Who does not draw has no slope.
+  void unchoose(RowsOf<T> s, const T* peak, const T* tau, RowsOf<T> dp) const {
+    const Choosing& how = *view.stages.align->choosing();
+    view.stages.align->weigh(s, peak, tau);
+    for (std::size_t i = 0; i < s.count; ++i) {
+      const ChoiceRow<T> row{s.row(i), {begin, visible.end}};
+      if (!view.call.draws) {
+        read_choices<T>(row, choices(place, i));
+        std::fill_n(dp.row(i), dp.width, T(0));
+      } else if (how.estimator == Choosing::Estimator::kGumbel) {
+        gumbel_pullback<T>(row, noise(i), choices(place, i), how.temperature, dp.row(i));
+      } else {
+        const std::int64_t at = place.item * view.queries + place.queries.begin + static_cast<std::int64_t>(i);
+        reinforce_pullback<T>(row, choices(place, i), static_cast<double>(view.call.advantage.template data<T>()[at]),
+                              static_cast<double>(view.call.entropy), dp.row(i));
+      }
+    }
+  }
+
   // The tile's part of a buffer of whole rows, or all of a buffer for one tile.
   RowsOf<T> part(T* buffer, std::int64_t stride, const Place& tile, bool whole) const {
     return {buffer + (whole ? tile.keys.begin - begin : 0), rows(), size(tile.keys.count()), size(stride)};
@@ -609,6 +664,7 @@ void forward_block(const BlockWork<T>& work, const Packed<T>& values, Buffers<T>
   const RowsOf<T> whole{at.s, work.rows(), size(work.span()), size(at.stride)};
   solve(work, at, whole, peak, tau);
   align.weigh(whole, peak, tau);
+  work.choose(whole);
   work.for_each_tile(false, [&](const Place& tile, std::int64_t t, Cover) {
     read(tile, t, work.part(at.s, at.stride, tile, true), out, fresh);
     fresh = false;
@@ -643,6 +699,7 @@ void staged_forward_block(const BlockWork<T>& work, const Packed<T>& values, Buf
     const RowsOf<T> whole{at.s, work.rows(), size(work.span()), size(at.stride)};
     align.solve(whole, peak, tau);
     align.weigh(whole, peak, tau);
+    work.choose(whole);
   }
   work.for_each_tile(true, [&](const Place& tile, std::int64_t, Cover) {
     work.gate(tile, part(tile));
@@ -790,8 +847,13 @@ void backward_block(const BlockWork<T>& work, const Packed<T>& values, Buffers<T
       hide(s);
       clear(dp);
     });
-    align.pullback({at.s, work.rows(), size(work.span()), size(at.stride)}, peak, tau, at.factor,
-                   {at.dp, work.rows(), size(work.span()), size(at.stride)});
+    const RowsOf<T> whole{at.s, work.rows(), size(work.span()), size(at.stride)};
+    const RowsOf<T> gradients{at.dp, whole.count, whole.width, whole.stride};
+    if (view.choices != nullptr) {
+      work.unchoose(whole, peak, tau, gradients);
+    } else {
+      align.pullback(whole, peak, tau, at.factor, gradients);
+    }
     work.for_each_tile(false, [&](const Place& tile, std::int64_t t, Cover) {
       const RowsOf<T> p = part_of(at.s, tile);
       apply(tile, p, part_of(at.extra, tile), nullptr);
@@ -1049,6 +1111,13 @@ void check_call(const Mechanism& mechanism, const Inputs& in, const AttendOption
           learned[i].name, "', is ", options.learned[i].defined() ? to_text(options.learned[i].shape()) : "missing",
           ", expected ", learned[i].shape);
   }
+  if (options.edits != nullptr) check_edits(*options.edits, all);
+  const Choosing* const choosing = stages.align->choosing();
+  check(options.entropy == 0 ||
+            (choosing != nullptr && choosing->estimator == Choosing::Estimator::kReinforce && options.draws),
+        "attend: entropy ", options.entropy, " for \"", mechanism.text(), "\"", options.draws ? "" : ", not drawing",
+        ": expected hard attention that draws and learns by reinforce");
+  check(std::isfinite(options.entropy), "attend: entropy ", options.entropy, ", expected a number");
   check(options.dropout >= 0 && options.dropout < 1, "attend: dropout ", options.dropout, ", expected 0 to below 1");
   check(options.ids.empty() || static_cast<std::int64_t>(options.ids.size()) == in.batch,
         "attend: ", options.ids.size(), " ids for a batch of ", in.batch);
@@ -1130,6 +1199,7 @@ Attention attend(const Mechanism& mechanism, Var q, Var k, Var v, const AttendOp
   }
   if (options.documents.defined()) call.documents = copy(options.documents);
   if (options.mask.defined()) call.mask = copy(options.mask);
+  if (options.edits != nullptr) edit_call(*options.edits, tape, type, call);
   call.ids = tape.make({in.batch, 2}, DType::kI32);
   for (std::int64_t item = 0; item < in.batch; ++item) {
     const std::uint64_t id = options.ids.empty() ? static_cast<std::uint64_t>(item) : options.ids[size(item)];
@@ -1141,6 +1211,19 @@ Attention attend(const Mechanism& mechanism, Var q, Var k, Var v, const AttendOp
   call.dropout = options.dropout;
   call.key = options.key;
   call.staged = options.staged;
+  call.draws = options.draws;
+  call.entropy = options.entropy;
+  const Choosing* const choosing = stages.align->choosing();
+  if (choosing != nullptr && (call.draws || choosing->largest)) {
+    const std::int64_t samples = call.draws ? choosing->samples : 1;
+    call.choices = tape.make({in.batch, in.sizes.heads, in.queries, samples}, DType::kI32);
+    std::fill_n(call.choices.data<std::int32_t>(), call.choices.size(), -1);
+  }
+  const bool draws = choosing != nullptr && call.draws;
+  if (draws && choosing->estimator == Choosing::Estimator::kReinforce) {
+    call.advantage = tape.make({in.batch, in.queries}, type);
+    std::memset(call.advantage.raw(), 0, call.advantage.bytes());
+  }
   const bool pointer = stages.read->is_pointer();
   const Tensor values = pointer ? Tensor() : v.value();
   const Tensor context = tape.make({in.batch, in.sizes.heads, in.queries, pointer ? in.keys : v[3]}, type);
@@ -1253,7 +1336,9 @@ Attention attend(const Mechanism& mechanism, Var q, Var k, Var v, const AttendOp
         if (const Target to = tape.target(whole)) sum_to<T>(parts, to);
       }
     });
-    return {result, AttendTrace(call)};
+    const Var edited =
+        options.edits == nullptr ? result : edit_context(*options.edits, call, result, pointer ? Var() : v, made.table);
+    return {edited, AttendTrace(call), draws ? call.choices : Tensor(), call.advantage};
   });
 }
 
@@ -1323,6 +1408,7 @@ Tensor AttendTrace::weights(const AskedWeights& asked) const {
               work.score(part, t, cover, rows_from(q, row, s.count), s);
               view.stages.align->weigh(s, call_.peaks.template data<T>() + first + row,
                                        call_.taus.template data<T>() + first + row);
+              if (view.choices != nullptr && !asked.expected) work.read_chosen(part, s);
               work.gate(part, s);
               if (asked.dropped) work.drop(part, s);
               for (std::size_t i = 0; i < s.count; ++i) {
@@ -1333,13 +1419,15 @@ Tensor AttendTrace::weights(const AskedWeights& asked) const {
       });
     });
   });
+  replace_weights(call_, asked.item, asked.head, wanted, result);
   return result;
 }
 
 AttendTrace AttendTrace::keep() const {
   AttendCall kept = call_;
   for (Tensor* x : {&kept.q, &kept.k, &kept.theta, &kept.table, &kept.centres, &kept.bias, &kept.lengths,
-                    &kept.documents, &kept.mask, &kept.ids, &kept.peaks, &kept.taus}) {
+                    &kept.documents, &kept.mask, &kept.ids, &kept.peaks, &kept.taus, &kept.choices, &kept.advantage,
+                    &kept.replaced, &kept.replaced_by}) {
     if (x->defined()) *x = x->clone();
   }
   return AttendTrace(std::move(kept));

@@ -20,6 +20,7 @@
 #include <vector>
 
 #include "attention/cards.h"
+#include "attention/choices.h"
 #include "attention/line.h"
 #include "attention/tiles.h"
 #include "base/check.h"
@@ -260,6 +261,9 @@ struct Align {
   virtual void absorb(RowsOf<double>, double*, double*, double*) const {}
   virtual void settle(std::size_t, float*, float*, float*) const {}
   virtual void settle(std::size_t, double*, double*, double*) const {}
+  // Of an align that reads some of the keys, chosen by p: how. Its pullback is that of reading them all with p.
+  virtual const Choosing* choosing() const { return nullptr; }
+  bool draws() const { return choosing() != nullptr; }
 };
 
 // Behind the weights: what is read beside Σ p·v, or instead.

@@ -306,6 +306,23 @@ inline void drop_tile(RowsOf<double> x, float p, RandomKey key, std::uint64_t qu
                       std::uint8_t* kept) {
   reference::drop_tile(x, p, key, query, first, kept);
 }
+// Peak and τ of whole rows that are left as they were, in the steps that tiles of 128 keys take.
+template <class T>
+void softmax_solve(RowsOf<T> s, T sharpness, T* peak, T* tau) {
+  constexpr std::size_t kStep = 128;
+  T copy[kStep], factor;
+  for (std::size_t i = 0; i < s.count; ++i) {
+    peak[i] = -std::numeric_limits<T>::infinity();
+    tau[i] = 0;
+    for (std::size_t j = 0; j < s.width; j += kStep) {
+      const std::size_t count = std::min(kStep, s.width - j);
+      std::copy_n(s.row(i) + j, count, copy);
+      softmax_absorb(RowsOf<T>{copy, 1, count, kStep}, sharpness, peak + i, tau + i, &factor);
+    }
+    softmax_settle(1, peak + i, tau + i, &factor);
+  }
+}
+
 inline void additive_tile(RowsOf<const double> q, RowsOf<const double> k, const double* theta, RowsOf<double> s) {
   reference::additive_tile(q, k, theta, s);
 }

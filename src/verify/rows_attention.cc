@@ -22,6 +22,7 @@ struct Setup {
   float dropout = 0;
   std::vector<std::int64_t> bias = {};  // sizes; a first size of `batch` is the items'
   std::int64_t tokens = 3, hidden = 2;
+  bool draws = false;  // hard attention: a choice has no finite differences, what it expects has
 
   std::string line() const {
     std::string all = score + " | ";
@@ -118,6 +119,7 @@ Attention call(const Made& m, Tape& tape, std::span<const Var> x, Items items) {
   options.key = kDropoutKey;
   options.heads = s.heads;
   options.hidden = s.hidden;
+  options.draws = s.draws;
   options.learned = x.subspan(m.first_learned, m.learned.size());
   options.query_tokens = at(m.query_tokens);
   options.key_tokens = at(m.key_tokens);
@@ -421,8 +423,8 @@ std::vector<Scalar> align_of(const Term& align, const std::vector<Scalar>& score
     if (each.value > peak.value) peak = without_gradient(each);
   }
   if (align.name == "uniform") return std::vector<Scalar>(count, Scalar(1.0 / static_cast<double>(count)));
-  if (align.name == "softmax") {
-    const Scalar sharpness(1 / *number_of(align, "temperature"));
+  if (align.name == "softmax" || align.name == "hard") {  // what hard attention expects
+    const Scalar sharpness(align.name == "hard" ? 1 : 1 / *number_of(align, "temperature"));
     Scalar mass(0);
     for (const Scalar& each : scores) mass += exp((each - peak) * sharpness);
     for (const Scalar& each : scores) p.push_back(exp((each - peak) * sharpness) / mass);
@@ -559,7 +561,7 @@ bool has_formula(const Term& score) {
 bool has_formula(const Line& line) {
   const std::vector<std::string> scopes = {"alibi",   "bias",    "causal", "documents", "global",
                                            "lengths", "local_p", "mask",   "window"};
-  const std::vector<std::string> aligns = {"entmax15", "softmax", "sparsemax", "uniform"};
+  const std::vector<std::string> aligns = {"entmax15", "hard", "softmax", "sparsemax", "uniform"};
   const std::vector<std::string> reads = {"pointer", "relative_sum", "sum"};
   const auto holds = [](const std::vector<std::string>& all, const std::string& name) {
     return std::find(all.begin(), all.end(), name) != all.end();
@@ -576,6 +578,7 @@ Case attention(const Setup& s) {
                    ", width ", s.width, ", values ", s.values);
   if (s.offset != 0) made.name += text(", offset ", s.offset);
   if (s.dropout > 0) made.name += ", dropout";
+  if (s.draws) made.name += ", drawn";
   if (!s.bias.empty()) made.name += ", bias";
   for (const std::int64_t size : s.bias) made.name += text(' ', size);
   made.inputs.resize(m.first_learned);
@@ -597,7 +600,7 @@ Case attention(const Setup& s) {
     made.inputs.push_back({.name = "bias", .shape = shape, .batched = s.bias.size() == 4 && s.bias[0] == s.batch});
   }
   made.build = [m](Tape& tape, std::span<const Var> x, Items items) { return call(m, tape, x, items).context; };
-  if (has_formula(m.line)) {
+  if (has_formula(m.line) && !s.draws) {
     made.formula = [m](std::span<const Numbers> x, Items items) { return formula(m, x, items); };
   }
   const bool steps = m.line.align.name == "sparsemax" || m.line.align.name == "entmax15" || m.has("local_p");
@@ -648,7 +651,8 @@ Row row<Op::attend>() {
   for (const std::string& score : examples<Score>(5)) {
     for (const std::string& scope : examples<Scope>(5)) {
       for (const std::string& align : examples<Align>(5)) {
-        Setup s{.score = score, .align = align, .scopes = {scope}};
+        const bool draws = make_stage<Align>(parse_line("dot | " + align).align)->draws();
+        Setup s{.score = score, .align = align + (draws ? ":expected" : ""), .scopes = {scope}};
         if (scope == "bias") s.bias = {5};
         const bool positions = find_card(parse_line(score).score.name)->arguments.size() > 0 &&
                                find_card(parse_line(score).score.name)->arguments[0].grows;
@@ -760,6 +764,13 @@ Row row<Op::attend>() {
     Setup s{.score = score, .scopes = {"lengths", "local_p:20"}};
     large(sized(s, 2, 2, 1, 133, 133, 18, 21));
   }
+  for (const char* align : {"hard:samples=3", "hard:samples=2,gumbel,temperature=0.5"}) {
+    for (const bool draws : {true, false}) {
+      Setup s{.align = align, .scopes = {"causal", "lengths"}};
+      s.draws = draws;
+      large(sized(s, 3, 2, 1, 133, 133, 19, 21));
+    }
+  }
   large(sized(scoped(plain, {"documents"}), 2, 2, 1, 301, 301, 8, 8));
   large(sized(plain, 1, 1, 1, 200, 0, 8, 8));
 
@@ -839,6 +850,8 @@ Row row<Op::attend>() {
          shapes({1, 1, 3, 3}, {1, 1, 3, 3}, {1, 1, 3, 3}, {.documents = Tensor::of<std::int32_t>({1, 3}, {1, 0, 0})}),
          {"document 0", "behind 1"});
   refuse("dropout of one", shapes({1, 1, 2, 3}, {1, 1, 4, 3}, {1, 1, 4, 3}, {.dropout = 1}), {"dropout 1"});
+  refuse("an entropy of what is not drawn", shapes({1, 1, 2, 3}, {1, 1, 4, 3}, {1, 1, 4, 3}, {.entropy = 0.5f}),
+         {"entropy 0.5", "softmax", "hard"});
   refuse("types differ",
          [=](Tape& t) {
            const Var x = blank(t, {1, 1, 2, 3});

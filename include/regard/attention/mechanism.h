@@ -71,6 +71,22 @@ struct Range {
   std::int64_t count() const { return end > begin ? end - begin : 0; }
 };
 
+// A query that reads with the weights it is given, whatever its scores are and whatever is hidden from it.
+struct ReplacedRow {
+  std::int64_t item = 0, head = 0, query = 0;
+  std::vector<float> weights = {};  // [keys]; a key of weight 0 is not read. Neither gated nor dropped
+};
+
+// What if: changes to one call that leave the model alone. Whoever is not named has the bits it had without them.
+//
+//     Edits edits{.head_scale = {1, 0, 1, 1}};                              // without the second head
+//     attend(mechanism, q, k, v, {.edits = &edits});
+struct Edits {
+  Tensor hidden = {};                  // i8 [batch or 1, heads or 1, queries, keys]: not 0 may not be seen
+  std::vector<float> head_scale = {};  // one a head: what its context is multiplied with. None: all 1
+  std::vector<ReplacedRow> rows = {};  // their gradient goes to the values alone
+};
+
 // What belongs to one call. What is given is always respected; the scopes `lengths`, `documents` and `mask` make a call
 // without it an error.
 struct AttendOptions {
@@ -89,6 +105,13 @@ struct AttendOptions {
   float dropout = 0;
   RandomKey key = RandomKey(0);             // of this step and layer
   std::span<const std::uint64_t> ids = {};  // of the examples; none: their numbers in the batch
+  // Of hard attention. It draws: other keys for every key, example, head and place of a query. Else, outside training,
+  // it reads the likeliest key or what it expects, as its line says.
+  bool draws = true;
+  // What is minimised has entropy·H(p) of every row added, H = −Σ p·log p: below 0 it rewards those who are not yet
+  // sure, above 0 those who are. Of hard attention that draws and learns by reinforce.
+  float entropy = 0;
+  const Edits* edits = nullptr;  // read during the call
   bool staged = false;  // whole rows of scores, stage after stage, nothing skipped: the same bits, for those who look
                         // for a mistake
 };
@@ -98,6 +121,7 @@ struct AskedWeights {
   std::int64_t head = 0;
   std::optional<Range> queries = {};  // none: all
   bool dropped = false;               // as they were applied, after dropout
+  bool expected = false;              // of hard attention: what its keys are drawn from, instead of those it read with
 };
 
 // One call, as the passes over it see it.
@@ -111,6 +135,12 @@ struct AttendCall {
   Tensor centres;  // [batch, heads, queries]: what a scope knows about a query
   Tensor bias, lengths, documents, mask, ids;
   Tensor peaks, taus;  // [batch, heads, queries]: a weight is f((score − peak) − τ)
+  Tensor choices;      // i32 [batch, heads, queries, samples]: the keys that were chosen; not defined: all are read
+  Tensor advantage;    // [batch, queries]; not defined: nobody asks for it
+  Tensor replaced;     // i32 [rows, 3], of rows that were replaced: item, head and query
+  Tensor replaced_by;  // [rows, keys]: their weights
+  bool draws = true;
+  float entropy = 0;
   std::int64_t offset = 0;
   float dropout = 0;
   RandomKey key = RandomKey(0);
@@ -133,6 +163,12 @@ class REGARD_API AttendTrace {
 struct Attention {
   Var context;  // [batch, heads, queries, width of the values]; of a pointer [batch, heads, queries, keys], the weights
   AttendTrace trace;
+  // Of hard attention that draws: the keys it chose, i32 [batch, heads, queries, samples]; −1 where nothing is seen.
+  Tensor choices = {};
+  // Of one that learns by reinforce: [batch, queries], zeros, to be filled before backward with loss − baseline, how
+  // much worse than usual it went after this query looked (nn/hard_baseline.h). advantage·Σ(onehot − p) is what the
+  // scores get, an estimate of the gradient of the expected loss; nothing comes to them through the context.
+  Tensor advantage = {};
 };
 
 // q [batch, heads, queries, width]; k [batch, groups, keys, width] and v [batch, groups, keys, width of the values],

@@ -9,8 +9,10 @@ class Softmax : public Align {
  public:
   explicit Softmax(double temperature) : sharpness_(1 / temperature) {}
 
-  void solve(Tile s, float* peak, float* tau) const override { solve_rows(s, peak, tau); }
-  void solve(RowsOf<double> s, double* peak, double* tau) const override { solve_rows(s, peak, tau); }
+  void solve(Tile s, float* peak, float* tau) const override {
+    softmax_solve(s, static_cast<float>(sharpness_), peak, tau);
+  }
+  void solve(RowsOf<double> s, double* peak, double* tau) const override { softmax_solve(s, sharpness_, peak, tau); }
   void weigh(Tile s, const float* peak, const float* tau) const override {
     softmax_weigh(s, static_cast<float>(sharpness_), peak, tau);
   }
@@ -39,17 +41,6 @@ class Softmax : public Align {
   }
 
  private:
-  template <class T>
-  void solve_rows(RowsOf<T> s, T* peak, T* tau) const {
-    for (std::size_t i = 0; i < s.count; ++i) {
-      T factor;
-      peak[i] = kHidden<T>;
-      tau[i] = 0;
-      absorb({s.row(i), 1, s.width, s.stride}, peak + i, tau + i, &factor);
-      settle(1, peak + i, tau + i, &factor);
-    }
-  }
-
   double sharpness_;
 };
 

@@ -1,0 +1,159 @@
+#include "attention/choices.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <vector>
+
+namespace regard {
+namespace {
+
+constexpr std::uint64_t kStream = 0x68617264;  // other numbers than those of dropout, which has the same row
+constexpr std::int64_t kGroup = 64;            // elements of a key's random numbers that are made together
+
+RandomKey sample_key(const RowNoise& noise, std::size_t sample) { return noise.key.at(kStream).at(sample); }
+
+// Elements group·64 and the 63 behind it.
+void group_bits(RandomKey key, std::uint64_t group, std::uint32_t* to) {
+  for (std::uint64_t lane = 0; lane < 16; ++lane) {
+    const auto words = Philox::block(key, group * 16 + lane);
+    for (std::size_t w = 0; w < 4; ++w) to[w * 16 + lane] = words[w];
+  }
+}
+
+double even(std::uint32_t bits) { return (bits + 0.5) * 0x1p-32; }  // in (0, 1)
+
+// each(column, u) for all columns with p > 0, in their order.
+template <class T, class Each>
+void for_each_number(const ChoiceRow<T>& row, const RowNoise& noise, std::size_t sample, Each each) {
+  const RandomKey key = sample_key(noise, sample);
+  const std::int64_t end = noise.first + row.keys.count();
+  std::uint32_t bits[kGroup];
+  for (std::int64_t at = noise.first; at < end;) {
+    const std::int64_t group = at / kGroup, stop = std::min(end, (group + 1) * kGroup);
+    const T* p = row.p - noise.first;
+    if (std::any_of(p + at, p + stop, [](T weight) { return weight > 0; })) {
+      group_bits(key, static_cast<std::uint64_t>(group), bits);
+      for (std::int64_t i = at; i < stop; ++i) {
+        if (p[i] > 0) each(static_cast<std::size_t>(i - noise.first), even(bits[i - group * kGroup]));
+      }
+    }
+    at = stop;
+  }
+}
+
+template <class T>
+bool has_nan(const ChoiceRow<T>& row) {
+  return std::any_of(row.p, row.p + row.keys.count(), [](T weight) { return std::isnan(weight); });
+}
+
+template <class T>
+void count_choices(const ChoiceRow<T>& row, std::span<const std::int32_t> choices) {
+  for (T* p = row.p; p < row.p + row.keys.count(); ++p) *p = std::isnan(*p) ? *p : T(0);
+  for (const std::int32_t key : choices) {
+    if (key >= row.keys.begin && key < row.keys.end) row.p[key - row.keys.begin] += 1;
+  }
+}
+
+template <class T>
+void share(const ChoiceRow<T>& row, std::size_t samples) {
+  for (T* p = row.p; p < row.p + row.keys.count() && samples != 1; ++p) *p /= static_cast<T>(samples);
+}
+
+}  // namespace
+
+template <class T>
+void draw_keys(const ChoiceRow<T>& row, const RowNoise& noise, std::span<std::int32_t> choices) {
+  std::fill(choices.begin(), choices.end(), -1);
+  if (has_nan(row)) return;
+  for (std::size_t sample = 0; sample < choices.size(); ++sample) {
+    double least = std::numeric_limits<double>::infinity();
+    for_each_number(row, noise, sample, [&](std::size_t j, double u) {
+      const double p = static_cast<double>(row.p[j]);
+      if (u >= least * p) return;
+      const double wait = -std::log1p(-u);
+      if (wait >= least * p) return;
+      least = wait / p;
+      choices[sample] = static_cast<std::int32_t>(row.keys.begin + static_cast<std::int64_t>(j));
+    });
+  }
+}
+
+template <class T>
+void likeliest_key(const ChoiceRow<T>& row, std::span<std::int32_t> choices) {
+  const T* const best = std::max_element(row.p, row.p + row.keys.count());
+  const bool none = row.keys.count() == 0 || has_nan(row) || *best == 0;
+  std::fill(choices.begin(), choices.end(), none ? -1 : static_cast<std::int32_t>(row.keys.begin + (best - row.p)));
+}
+
+template <class T>
+void read_choices(const ChoiceRow<T>& row, std::span<const std::int32_t> choices) {
+  count_choices(row, choices);
+  share(row, choices.size());
+}
+
+template <class T>
+void reinforce_pullback(const ChoiceRow<T>& row, std::span<const std::int32_t> choices, double advantage,
+                        double entropy, T* ds) {
+  const std::int64_t count = row.keys.count();
+  std::copy_n(row.p, count, ds);  // what they were drawn from, until the gradient takes its place
+  double spread = 0;
+  for (std::int64_t j = 0; j < count && entropy != 0; ++j) {
+    const double p = static_cast<double>(ds[j]);
+    if (p != 0) spread -= p * std::log(p);
+  }
+  count_choices(row, choices);
+  const double samples = static_cast<double>(choices.size());
+  for (std::int64_t j = 0; j < count; ++j) {
+    const double p = static_cast<double>(ds[j]);
+    if (p == 0) continue;
+    double gradient = advantage * (static_cast<double>(row.p[j]) - samples * p);
+    if (entropy != 0) gradient -= entropy * p * (std::log(p) + spread);
+    ds[j] = static_cast<T>(gradient);
+  }
+  share(row, choices.size());
+}
+
+template <class T>
+void gumbel_pullback(const ChoiceRow<T>& row, const RowNoise& noise, std::span<const std::int32_t> choices,
+                     double temperature, T* dp) {
+  const std::size_t count = static_cast<std::size_t>(row.keys.count());
+  if (has_nan(row)) {  // as softmax has it: NaN for all that is visible
+    for (std::size_t j = 0; j < count; ++j) dp[j] = row.p[j] == 0 ? T(0) : row.p[j];
+    return read_choices(row, choices);
+  }
+  thread_local std::vector<double> soft, sum;
+  soft.assign(count, 0);
+  sum.assign(count, 0);
+  for (std::size_t sample = 0; sample < choices.size(); ++sample) {
+    double peak = -std::numeric_limits<double>::infinity(), mass = 0, delta = 0;
+    for_each_number(row, noise, sample, [&](std::size_t j, double u) {
+      soft[j] = (std::log(static_cast<double>(row.p[j])) - std::log(-std::log1p(-u))) / temperature;
+      peak = std::max(peak, soft[j]);
+    });
+    for (std::size_t j = 0; j < count; ++j) {
+      if (row.p[j] == 0) continue;
+      soft[j] = std::exp(soft[j] - peak);
+      mass += soft[j];
+      delta += soft[j] * static_cast<double>(dp[j]);
+    }
+    for (std::size_t j = 0; j < count; ++j) {
+      if (row.p[j] != 0) sum[j] += soft[j] / mass * (static_cast<double>(dp[j]) - delta / mass);
+    }
+  }
+  const double share = 1 / (temperature * static_cast<double>(choices.size()));
+  for (std::size_t j = 0; j < count; ++j) dp[j] = row.p[j] == 0 ? T(0) : static_cast<T>(sum[j] * share);
+  read_choices(row, choices);
+}
+
+#define REGARD_CHOICES(T)                                                                                   \
+  template void draw_keys(const ChoiceRow<T>&, const RowNoise&, std::span<std::int32_t>);                   \
+  template void likeliest_key(const ChoiceRow<T>&, std::span<std::int32_t>);                                \
+  template void read_choices(const ChoiceRow<T>&, std::span<const std::int32_t>);                           \
+  template void reinforce_pullback(const ChoiceRow<T>&, std::span<const std::int32_t>, double, double, T*); \
+  template void gumbel_pullback(const ChoiceRow<T>&, const RowNoise&, std::span<const std::int32_t>, double, T*);
+REGARD_CHOICES(float)
+REGARD_CHOICES(double)
+#undef REGARD_CHOICES
+
+}  // namespace regard
