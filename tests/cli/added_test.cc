@@ -1,4 +1,4 @@
-// A mechanism is one file: the program regard_added is regard and tests/added/distance.cc, nothing else.
+// A mechanism is one file: the program regard_added is regard and tests/added/euclidean.cc, nothing else.
 #include <gtest/gtest.h>
 
 #include <string>
@@ -17,15 +17,15 @@ const std::string kAdded = std::string("\"") + REGARD_BINARY_DIR + "/regard_adde
 TEST(AddedMechanism, IsListedAndExplained) {
   const Outcome all = shell(kAdded + "list"), known = shell("$regard list");
   EXPECT_EQ(lines(all.out), lines(known.out) + 1);
-  EXPECT_TRUE(has(all, "\ndistance ")) << all.out;
+  EXPECT_TRUE(has(all, "\neuclidean ")) << all.out;
   EXPECT_TRUE(has(all, "−‖q − k‖²/2")) << all.out;
-  EXPECT_FALSE(has(known, "distance  ")) << known.out;
-  EXPECT_TRUE(has(shell(kAdded + "list --line 'distance | causal'"), "distance | causal | softmax | sum"));
-  EXPECT_EQ(shell("$regard list --line 'distance | causal'").status, 2);
+  EXPECT_FALSE(has(known, "euclidean")) << known.out;
+  EXPECT_TRUE(has(shell(kAdded + "list --line 'euclidean | causal'"), "euclidean | causal | softmax | sum"));
+  EXPECT_EQ(shell("$regard list --line 'euclidean | causal'").status, 2);
 }
 
 TEST(AddedMechanism, HasAnEntryInTheDocuments) {
-  EXPECT_TRUE(has(shell(kAdded + "docs mechanisms"), "| `distance` | −‖q − k‖²/2 | Tsai et al. 2019 | plain loops |"));
+  EXPECT_TRUE(has(shell(kAdded + "docs mechanisms"), "| `euclidean` | −‖q − k‖²/2 | Tsai et al. 2019 | plain loops |"));
 }
 
 TEST(AddedMechanism, IsVerifiedWithAllTheOthers) {
@@ -40,7 +40,8 @@ TEST(AddedMechanism, IsVerifiedWithAllTheOthers) {
 }
 
 TEST(AddedMechanism, HasARowInTheBenchmark) {
-  EXPECT_TRUE(has(shell("printf 'cases\\nquit\\n' | " + kAdded + "bench mechanisms --turns"), "mechanisms/distance\""));
+  EXPECT_TRUE(
+      has(shell("printf 'cases\\nquit\\n' | " + kAdded + "bench mechanisms --turns"), "mechanisms/euclidean\""));
 }
 
 }  // namespace

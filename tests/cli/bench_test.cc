@@ -81,8 +81,7 @@ TEST(Bench, SmallCasesAgreeWithTheirReferences) {
                            "attention/both_64_padding_dropout",
                            "attention/weights_of_a_head",
                            "mechanisms/alibi",
-                           "additive/attend_additive",
-                           "additive/attend"}) {
+                           "additive/additive"}) {
     const std::string text = name;
     const Outcome outcome = ask(text.substr(0, text.find('/')), "check " + text + "\\n");
     EXPECT_TRUE(outcome.out.ends_with("\nok\n")) << name << ": " << outcome.out;

@@ -1,11 +1,11 @@
-// A mechanism that the library does not have, as somebody would add it: distance: s = −‖q − k‖²/2. One file; everything
-// else comes from its registration (added_test.cc looks).
+// A mechanism that the library does not have, as somebody would add it: euclidean: s = −‖q − k‖²/2. One file;
+// everything else comes from its registration (added_test.cc looks).
 #include "attention/mechanism.h"
 
 namespace regard {
 namespace {
 
-struct Distance : TileScore<Distance> {
+struct Euclidean : TileScore<Euclidean> {
   template <class T>
   void tile(const Place&, RowsOf<const T> q, const KeysOf<T>& k, const T*, RowsOf<T> s) const {
     for (std::size_t i = 0; i < q.count; ++i) {
@@ -35,8 +35,8 @@ struct Distance : TileScore<Distance> {
 };
 
 const Registry<Score>::Add add(
-    {.name = "distance", .formula = "−‖q − k‖²/2", .paper = "Tsai et al. 2019", .kernel = "plain loops"},
-    [](const Term&) -> std::unique_ptr<Score> { return std::make_unique<Distance>(); });
+    {.name = "euclidean", .formula = "−‖q − k‖²/2", .paper = "Tsai et al. 2019", .kernel = "plain loops"},
+    [](const Term&) -> std::unique_ptr<Score> { return std::make_unique<Euclidean>(); });
 
 }  // namespace
 }  // namespace regard
