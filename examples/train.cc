@@ -1,7 +1,7 @@
 // Trains a small model: of six cards, each with a number and one of them marked, say the number of the marked one. The
 // only way to solve it is to look at the right card, and the weights show that the model does.
 #include <regard/context.h>
-#include <regard/nn/additive_attention.h>
+#include <regard/nn/attention_layer.h>
 #include <regard/nn/embedding.h>
 #include <regard/train/schedule.h>
 #include <regard/train/trainer.h>
@@ -34,19 +34,21 @@ struct Examples {
 
 struct Model {
   Embedding cards, question;
-  AdditiveAttention attention;
+  AttentionLayer attention;
   Linear answer;
 
   explicit Model(const Builder& builder)
       : cards(builder.under("cards"), 2 * kNumbers, kWidth),
         question(builder.under("question"), 1, kWidth),  // what to look for is learned too
-        attention(builder.under("attention"), kWidth, kWidth, kWidth),
+        attention(builder.under("attention"), "additive",
+                  {.query_token = kWidth, .key_token = kWidth, .hidden = kWidth}),
         answer(builder.under("answer"), kWidth, kNumbers) {}
 
-  Attended look(Tape& tape, const Examples& examples) const {
+  Attention look(Tape& tape, const Examples& examples) const {
     const Var shown = cards(tape, examples.cards);
     const Var asked = question(tape, Tensor::zeros({kBatch, 1}, DType::kI32));
-    return attention(asked, attention.keys(shown), shown, std::vector<std::int32_t>(kBatch, kCards));
+    const auto one_head = [](Var x) { return reshape(x, {x[0], 1, x[1], x[2]}); };
+    return attention(one_head(asked), one_head(shown), one_head(shown));
   }
   Var loss(Tape& tape, const Examples& examples) const {
     const Var read = reshape(look(tape, examples).context, {kBatch, kWidth});
@@ -69,7 +71,7 @@ int main() {
 
   const Examples unseen(RandomKey(3));
   Tape tape;
-  const Attended attended = model.look(tape, unseen);
+  const Attention attended = model.look(tape, unseen);
   int right = 0;
   for (std::int64_t i = 0; i < kBatch; ++i) {
     const Tensor weights = attended.trace.weights({.item = i});  // [1, cards]

@@ -1131,11 +1131,6 @@ void check_call(const Mechanism& mechanism, const Inputs& in, const AttendOption
   for (const auto& scope : stages.scopes) scope->check_call(given);
 }
 
-// The call as the tiles see it.
-struct Lowered {
-  Var q, k, theta, table, centres, bias;
-};
-
 Lowered lower(const Stages& stages, const Inputs& in, const AttendOptions& options) {
   const Stages::AllLearned& learned = stages.learned(in.sizes);
   const auto part = [&](const Stages::Part& place) {
@@ -1169,9 +1164,14 @@ Attention attend(const Mechanism& mechanism, Var q, Var k, Var v, const AttendOp
   Inputs in = inputs_of(mechanism, q, k, v, options);
   check_call(mechanism, in, options);
   if (options.documents.defined()) in.places = places_of(*in.tape, options.documents);
+  mechanism.stages().score->check_call(in);
+  return attend_lowered(mechanism, in, lower(mechanism.stages(), in, options), v, options);
+}
+
+Attention attend_lowered(const Mechanism& mechanism, const Inputs& in, const Lowered& made, Var v,
+                         const AttendOptions& options) {
+  const FloatMode mode;
   const Stages& stages = mechanism.stages();
-  stages.score->check_call(in);
-  const Lowered made = lower(stages, in, options);
   Tape& tape = *in.tape;
   Arena& arena = tape.arena();
   const DType type = in.type;

@@ -23,7 +23,7 @@ struct regard_context {
 
 struct regard_trace {
   regard::Tape tape;  // whose memory the trace looks into
-  regard::Trace trace;
+  regard::AttendTrace trace;
   std::int64_t batch = 0, queries = 0, keys = 0;
 };
 
@@ -188,12 +188,7 @@ regard_status regard_trace_weights(const regard_trace* trace, std::int64_t item,
           trace->queries, " x ", trace->keys);
     if (expected == 0) return;
     check_given(kName, "weights", weights);
-    const Tensor visible = trace->trace.weights({.item = item});
-    const std::int64_t seen = visible[1];
-    std::fill_n(weights, count, 0.0f);
-    for (std::int64_t row = 0; row < trace->queries; ++row) {
-      std::copy_n(visible.data<float>() + row * seen, seen, weights + row * trace->keys);
-    }
+    std::copy_n(trace->trace.weights({.item = item}).data<float>(), count, weights);
   });
 }
 

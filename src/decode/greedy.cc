@@ -15,9 +15,11 @@ const std::vector<std::int32_t>& Decoded::words(std::int64_t row) const {
 
 Tensor Decoded::weights(std::int64_t row) const {
   const auto written = static_cast<std::int64_t>(words(row).size());
-  const Tensor result = Tensor::empty({written, lengths_[static_cast<std::size_t>(row)]});
+  const std::int64_t length = lengths_[static_cast<std::size_t>(row)];
+  const Tensor result = Tensor::empty({written, length});
   for (std::int64_t i = 0; i < written; ++i) {
-    result.slice(0, i, i + 1).copy_from(traces_[static_cast<std::size_t>(i)].weights({.item = row}));
+    const Tensor weights = traces_[static_cast<std::size_t>(i)].weights({.item = row});
+    result.slice(0, i, i + 1).copy_from(weights.slice(1, 0, length));
   }
   return result;
 }

@@ -31,7 +31,7 @@ class Decoded {
   friend Decoded greedy(const Seq2seq&, Tape&, const Batch&, const GreedySettings&);
   std::vector<std::vector<std::int32_t>> words_;
   std::vector<std::int32_t> lengths_;  // of the sources
-  std::vector<Trace> traces_;          // one a step
+  std::vector<AttendTrace> traces_;    // one a step
 };
 
 Decoded greedy(const Seq2seq& model, Tape& tape, const Batch& batch, const GreedySettings& settings);

@@ -11,7 +11,11 @@ Seq2seq::Seq2seq(const Builder& builder, const Seq2seqSettings& settings)
       forward_(builder.under("encoder.forward"), Cell::kGru, settings.embedding, settings.hidden),
       backward_(builder.under("encoder.backward"), Cell::kGru, settings.embedding, settings.hidden),
       first_state_(builder.under("decoder.first"), settings.hidden, settings.hidden),
-      attention_(builder.under("attention"), settings.hidden, 2 * settings.hidden, settings.attention),
+      attention_(builder.under("attention"), "additive | lengths",
+                 {.values = 2 * settings.hidden,
+                  .query_token = settings.hidden,
+                  .key_token = 2 * settings.hidden,
+                  .hidden = settings.attention}),
       decoder_(builder.under("decoder"), Cell::kGru, settings.embedding, settings.hidden),
       context_(builder.under("decoder.context"), 2 * settings.hidden, 3 * settings.hidden, false),
       readout_(builder.under("readout"), 3 * settings.hidden + settings.embedding, settings.readout),
@@ -21,14 +25,15 @@ Seq2seq::Encoded Seq2seq::encode(Tape& tape, const Batch& batch) const {
   const Var words = source_words_(tape, batch.source);
   const Recurrence ahead = forward_(words, batch.lengths, Direction::kForward);
   const Recurrence back = backward_(words, batch.lengths, Direction::kBackward);
-  const Var annotations = transpose(concat({ahead.states, back.states}, 2), 0, 1);
-  return {annotations, attention_.keys(annotations), tanh(first_state_(back.last)), batch.lengths};
+  const Var states = transpose(concat({ahead.states, back.states}, 2), 0, 1);
+  const Var annotations = reshape(states, {states[0], 1, states[1], states[2]});
+  return {annotations, attention_.prepare_keys(annotations), tanh(first_state_(back.last)), batch.lengths};
 }
 
 Seq2seq::Advance Seq2seq::advance(const Encoded& encoded, Var state, Var input) const {
   const std::int64_t batch = state[0], hidden = settings_.hidden;
-  auto [context, trace] =
-      attention_(reshape(state, {batch, 1, hidden}), encoded.keys, encoded.annotations, encoded.lengths);
+  auto [context, trace] = attention_(reshape(state, {batch, 1, 1, hidden}), {}, encoded.annotations,
+                                     {.lengths = encoded.lengths, .prepared_keys = encoded.keys});
   const Var flat = reshape(context, {batch, 2 * hidden});
   return {decoder_.step(input + context_(flat), {state, {}}).state, flat, std::move(trace)};
 }

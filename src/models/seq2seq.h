@@ -2,7 +2,7 @@
 // directions, another writes the target, and before each word it looks back at the source:
 //
 //     h_j = [→h_j ; ←h_j]                              the annotations
-//     c_i = Σ_j p_ij h_j,   p_i = softmax_j θᵀ tanh(s_{i−1}·W_q + h_j·W_k)
+//     c_i = Σ_j p_ij h_j,   p_i = softmax_j θᵀ tanh(s_{i−1}·W_q + h_j·W_k + b)
 //     s_i = gru(s_{i−1}, [y_{i−1} ; c_i]),   s_0 = tanh(←h_1·W + b)
 //     log p(y_i) = log softmax(tanh([s_i ; c_i ; y_{i−1}]·W_r + b_r)·W_o + b_o)
 //
@@ -15,7 +15,7 @@
 #include <span>
 
 #include "models/batch.h"
-#include "regard/nn/additive_attention.h"
+#include "regard/nn/attention_layer.h"
 #include "regard/nn/embedding.h"
 #include "regard/nn/linear.h"
 #include "regard/nn/recurrent.h"
@@ -44,8 +44,8 @@ class Seq2seq {
 
   // What decoding needs of the sources, computed once.
   struct Encoded {
-    Var annotations;                        // [batch, time, 2·hidden]
-    Var keys;                               // [batch, time, attention]
+    Var annotations;                        // [batch, 1, time, 2·hidden]
+    Var keys;                               // [batch, 1, time, attention]
     Var first_state;                        // [batch, hidden]
     std::span<const std::int32_t> lengths;  // those of the batch
   };
@@ -54,7 +54,7 @@ class Seq2seq {
   struct Step {
     Var state;   // [batch, hidden]
     Var logits;  // [batch, target_words]
-    Trace trace;
+    AttendTrace trace;
   };
   // One step for every row: previous i32 [batch], the word each row wrote last. Gives the bits that `loss` gives.
   Step step(const Encoded& encoded, Var state, const Tensor& previous) const;
@@ -65,7 +65,7 @@ class Seq2seq {
   struct Advance {
     Var state;    // [batch, hidden]
     Var context;  // [batch, 2·hidden]
-    Trace trace;
+    AttendTrace trace;
   };
   Advance advance(const Encoded& encoded, Var state, Var input) const;  // input [batch, 3·hidden]: from the word alone
   Var readout(Var states, Var contexts, Var words) const;
@@ -74,7 +74,7 @@ class Seq2seq {
   Embedding source_words_, target_words_;
   RecurrentLayer forward_, backward_;
   Linear first_state_;
-  AdditiveAttention attention_;
+  AttentionLayer attention_;
   RecurrentLayer decoder_;  // its inputs are the words;
   Linear context_;          // what the context adds to them
   Linear readout_, output_;

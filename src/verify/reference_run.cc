@@ -120,7 +120,7 @@ struct Batch {
 struct Pass {
   Var loss, embedded;
   Tensor log_probabilities;  // [rows, target length]
-  Trace first;
+  AttendTrace first;
 };
 
 // One operation a statement: the order in which a compiler evaluates arguments is its own affair, but the order of the
@@ -303,7 +303,7 @@ std::vector<ExampleResult> run_examples(const std::vector<int>& examples, std::i
     result.example = examples[i];
     result.log_probabilities = pass.log_probabilities.slice(0, row, row + 1).slice(1, 0, target).clone();
     result.embedding_gradient = tape.gradient(pass.embedded).slice(0, row, row + 1).slice(1, 0, source).clone();
-    result.weights = pass.first.weights({.item = row});
+    result.weights = pass.first.weights({.item = row}).slice(1, 0, source).clone();
     results.push_back(result);
   }
   return results;

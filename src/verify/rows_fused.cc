@@ -2,7 +2,6 @@
 #include <algorithm>
 
 #include "base/check.h"
-#include "regard/attention/attend.h"
 #include "regard/autograd/ops.h"
 #include "verify/table.h"
 
@@ -122,61 +121,6 @@ Case convolution(const ConvolutionShape& s) {
   return made;
 }
 
-struct AttentionShape {
-  std::int64_t queries, keys, hidden, width;
-  std::vector<std::int32_t> lengths;  // one an item
-};
-
-Case attention(const AttentionShape& s) {
-  const auto batch = static_cast<std::int64_t>(s.lengths.size());
-  Case made;
-  made.name =
-      text("attend_additive ", batch, " × ", s.queries, " × ", s.keys, ", hidden ", s.hidden, ", width ", s.width);
-  made.inputs = {{.name = "q", .shape = {batch, s.queries, s.hidden}, .batched = true},
-                 {.name = "k", .shape = {batch, s.keys, s.hidden}, .batched = true},
-                 {.name = "v", .shape = {batch, s.keys, s.width}, .batched = true},
-                 {.name = "theta", .shape = {s.hidden}}};
-  made.build = [s](Tape&, std::span<const Var> x, Items items) {
-    const auto lengths =
-        std::span(s.lengths).subspan(static_cast<std::size_t>(items.begin), static_cast<std::size_t>(items.count()));
-    return attend_additive(x[0], x[1], x[2], x[3], lengths).context;
-  };
-  made.formula = [s](std::span<const Numbers> x, Items items) {
-    const Numbers &q = x[0], &k = x[1], &v = x[2], &theta = x[3];
-    std::vector<Scalar> y;
-    for (std::int64_t item = 0; item < items.count(); ++item) {
-      const std::int64_t visible = s.lengths[static_cast<std::size_t>(items.begin + item)];
-      for (std::int64_t i = item * s.queries; i < (item + 1) * s.queries; ++i) {
-        std::vector<Scalar> weights;
-        Scalar peak(-1e300), sum(0);
-        for (std::int64_t j = 0; j < visible; ++j) {
-          Scalar score(0);
-          for (std::int64_t c = 0; c < s.hidden; ++c) {
-            score += theta[c] * tanh(q[i * s.hidden + c] + k[(item * s.keys + j) * s.hidden + c]);
-          }
-          weights.push_back(score);
-          if (!(score.value <= peak.value)) peak = without_gradient(score);
-        }
-        for (Scalar& weight : weights) sum += weight = exp(weight - peak);
-        for (Scalar& weight : weights) weight = weight / sum;
-        for (std::int64_t c = 0; c < s.width; ++c) {
-          Scalar read(0);
-          for (std::int64_t j = 0; j < visible; ++j) {
-            read += weights[static_cast<std::size_t>(j)] * v[(item * s.keys + j) * s.width + c];
-          }
-          y.push_back(read);
-        }
-      }
-    }
-    return y;
-  };
-  return made;
-}
-
-Tensor ids(std::initializer_list<std::int32_t> values) {
-  return Tensor::of<std::int32_t>({static_cast<std::int64_t>(values.size())}, values);
-}
-
 }  // namespace
 
 template <>
@@ -292,80 +236,6 @@ Row row<Op::conv1d>() {
   bad("no kernel", {2, 5, 3}, {0, 4}, {4}, 0, {}, {"kernel", "0"});
   bad("fewer lengths than items", {2, 5, 3}, {9, 4}, {4}, 3, {5}, {"1 lengths", "2"});
   bad("a length above the time", {2, 5, 3}, {9, 4}, {4}, 3, {5, 6}, {"6", "0 to 5"});
-  return made;
-}
-
-template <>
-Row row<Op::attend_additive>() {
-  Row made{.op = Op::attend_additive,
-           .formula = "y_i = Σ_j p_ij·v_j, p_i = softmax_j(θᵀ tanh(q_i + k_j))",
-           .cases = {},
-           .bad = {},
-           .large = {}};
-  made.cases = {
-      attention({1, 1, 1, 1, {1}}),
-      attention({2, 3, 5, 4, {3, 1}}),
-      attention({3, 5, 2, 3, {0, 5, 4}}),  // the first sees nothing
-      attention({1, 17, 16, 33, {17, 1, 16}}),
-      attention({5, 15, 31, 17, {15, 14}}),
-      attention({2, 65, 7, 3, {64, 65, 63}}),
-      attention({7, 33, 65, 15, {33}}),
-      attention({1, 129, 17, 65, {129, 128, 3, 0, 64}}),
-      attention({3, 4, 0, 5, {4, 2}}),  // every score is 0
-      attention({3, 4, 5, 0, {4, 2}}),
-      attention({0, 4, 5, 3, {4, 2}}),
-      attention({2, 0, 5, 3, {0, 0}}),
-      attention({2, 4, 5, 3, {}}),
-      attention({2, 4, 5, 3, {0, 0}}),  // nobody sees anything
-  };
-  made.cases[11].flat = made.cases[13].flat = true;
-  made.large = {attention({5, 67, 129, 65, {67, 0, 13, 66, 40, 41, 1}})};
-  const auto call = [](Tape& t, const Shape& q, const Shape& k, const Shape& v, const Shape& theta,
-                       const std::vector<std::int32_t>& lengths) {
-    attend_additive(blank(t, q), blank(t, k), blank(t, v), blank(t, theta), lengths);
-  };
-  made.bad = {
-      {"keys and values differ in length",
-       [call](Tape& t) {
-         call(t, {2, 3, 4}, {2, 5, 4}, {2, 6, 7}, {4}, {5, 5});
-       },
-       {"attend_additive", "keys", "values", "[2, 5, 4]", "[2, 6, 7]"}},
-      {"queries and keys differ in width",
-       [call](Tape& t) {
-         call(t, {2, 3, 3}, {2, 5, 4}, {2, 5, 7}, {4}, {5, 5});
-       },
-       {"attend_additive", "queries", "keys", "[2, 3, 3]", "[2, 5, 4]"}},
-      {"batches differ",
-       [call](Tape& t) {
-         call(t, {1, 3, 4}, {2, 5, 4}, {2, 5, 7}, {4}, {5, 5});
-       },
-       {"attend_additive", "[1, 3, 4]", "[2, 5, 4]"}},
-      {"theta of another width",
-       [call](Tape& t) {
-         call(t, {2, 3, 4}, {2, 5, 4}, {2, 5, 7}, {3}, {5, 5});
-       },
-       {"attend_additive", "theta", "[3]", "[4]"}},
-      {"fewer lengths than items",
-       [call](Tape& t) {
-         call(t, {2, 3, 4}, {2, 5, 4}, {2, 5, 7}, {4}, {5});
-       },
-       {"attend_additive", "lengths", "1", "2"}},
-      {"a length above the number of keys",
-       [call](Tape& t) {
-         call(t, {2, 3, 4}, {2, 5, 4}, {2, 5, 7}, {4}, {5, 6});
-       },
-       {"attend_additive", "length", "6", "0 to 5"}},
-      {"a length below zero",
-       [call](Tape& t) {
-         call(t, {2, 3, 4}, {2, 5, 4}, {2, 5, 7}, {4}, {5, -1});
-       },
-       {"attend_additive", "length", "-1", "0 to 5"}},
-      {"a query of two dimensions",
-       [call](Tape& t) {
-         call(t, {2, 3}, {2, 5, 4}, {2, 5, 7}, {4}, {5, 5});
-       },
-       {"attend_additive", "[2, 3]"}},
-  };
   return made;
 }
 

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "regard/error.h"
-#include "regard/nn/additive_attention.h"
+#include "regard/nn/attention_layer.h"
 #include "regard/nn/embedding.h"
 #include "regard/nn/linear.h"
 #include "regard/random.h"
@@ -223,27 +223,31 @@ TEST(Embedding, TakesTheRowsThatAreAskedFor) {
   EXPECT_EQ(y.data<float>()[2], 10);
 }
 
-// c = Σ_j p_j v_j with p = softmax(θᵀ tanh(q·W_q + k_j·W_k)) over the visible keys, in double.
-TEST(AdditiveAttention, ReadsTheWeightedMeanOfWhatIsVisible) {
+// c = Σ_j p_j v_j with p = softmax(θᵀ tanh(q·W_q + k_j·W_k + b)) over the visible keys, in double.
+TEST(AttentionLayer, ReadsTheWeightedMeanOfWhatIsVisible) {
   constexpr std::int64_t kBatch = 2, kKeys = 5, kQuery = 3, kKey = 4, kHidden = 6;
   const std::vector<std::int32_t> lengths = {5, 2};
   Parameters parameters;
-  const AdditiveAttention attention(Builder(parameters, RandomKey(3), DType::kF64), kQuery, kKey, kHidden);
-  const Tensor query = numbers({kBatch, 1, kQuery}, 1, DType::kF64),
-               keys = numbers({kBatch, kKeys, kKey}, 2, DType::kF64);
+  const AttentionLayer attention(Builder(parameters, RandomKey(3), DType::kF64), "additive | lengths",
+                                 {.query_token = kQuery, .key_token = kKey, .hidden = kHidden});
+  const Tensor query = numbers({kBatch, 1, 1, kQuery}, 1, DType::kF64),
+               keys = numbers({kBatch, 1, kKeys, kKey}, 2, DType::kF64);
+  parameters.find("bias").value.copy_from(numbers({kHidden}, 3, DType::kF64));
   Tape tape;
   const Var annotations = tape.constant(keys);
-  const Tensor got = attention(tape.constant(query), attention.keys(annotations), annotations, lengths).context.value();
-  const double *w_q = parameters.find("query.weight").value.data<double>(),
-               *w_k = parameters.find("key.weight").value.data<double>(),
-               *theta = parameters.find("theta").value.data<double>();
+  const Tensor got = attention(tape.constant(query), {}, annotations,
+                               {.lengths = lengths, .prepared_keys = attention.prepare_keys(annotations)})
+                         .context.value();
+  const double *w_q = parameters.find("query").value.data<double>(), *w_k = parameters.find("key").value.data<double>(),
+               *theta = parameters.find("theta").value.data<double>(),
+               *bias = parameters.find("bias").value.data<double>();
   for (std::int64_t b = 0; b < kBatch; ++b) {
     std::vector<double> weights;
     double total = 0;
     for (std::int64_t j = 0; j < lengths[static_cast<std::size_t>(b)]; ++j) {
       double score = 0;
       for (std::int64_t h = 0; h < kHidden; ++h) {
-        double inner = 0;
+        double inner = bias[h];
         for (std::int64_t c = 0; c < kQuery; ++c) inner += query.data<double>()[b * kQuery + c] * w_q[c * kHidden + h];
         for (std::int64_t c = 0; c < kKey; ++c)
           inner += keys.data<double>()[(b * kKeys + j) * kKey + c] * w_k[c * kHidden + h];

@@ -55,7 +55,8 @@ Outcome run(const Attention& a, bool look = true) {
   Outcome result;
   result.context = attended.context.value().clone();
   for (std::int64_t item = 0; look && item < a.q[0]; ++item)
-    result.weights.push_back(attended.trace.weights({.item = item}));
+    result.weights.push_back(
+        attended.trace.weights({.item = item}).slice(1, 0, a.lengths[static_cast<std::size_t>(item)]).clone());
   tape.backward(attended.context, drawn(result.context.shape(), 99));
   result.dq = tape.gradient(q).clone();
   result.dk = tape.gradient(k).clone();
@@ -192,16 +193,38 @@ TEST_P(Masks, WeightsKeepTheirDigitsAtLargeScores) {
   for (std::int64_t i = 0; i < got.weights[0].size(); ++i) EXPECT_NEAR(got.weights[0].data<float>()[i], 0.2, 1e-6);
 }
 
+TEST_P(Masks, WhatDoesNotFitIsAnErrorThatSaysWhatWasGot) {
+  Tape tape;
+  const auto error = [&](const Shape& q, const Shape& k, const Shape& v, const Shape& theta,
+                         const std::vector<std::int32_t>& lengths) -> std::string {
+    const auto blank = [&](const Shape& shape) { return tape.constant(Tensor::zeros(shape)); };
+    try {
+      attend_additive(blank(q), blank(k), blank(v), blank(theta), lengths);
+    } catch (const Error& each) {
+      return each.what();
+    }
+    return "";
+  };
+  EXPECT_EQ(error({2, 3, 4}, {2, 5, 4}, {2, 5, 7}, {4}, {5, 1}), "");
+  EXPECT_NE(error({2, 3, 4}, {2, 5, 4}, {2, 6, 7}, {4}, {5, 1}).find("differ in length"), std::string::npos);
+  EXPECT_NE(error({2, 3, 3}, {2, 5, 4}, {2, 5, 7}, {4}, {5, 1}).find("differ in width"), std::string::npos);
+  EXPECT_NE(error({1, 3, 4}, {2, 5, 4}, {2, 5, 7}, {4}, {5, 1}).find("batch sizes differ"), std::string::npos);
+  EXPECT_NE(error({2, 3, 4}, {2, 5, 4}, {2, 5, 7}, {3}, {5, 1}).find("theta is [3], expected [4]"), std::string::npos);
+  EXPECT_NE(error({2, 3, 4}, {2, 5, 4}, {2, 5, 7}, {4}, {5}).find("1 lengths for a batch of 2"), std::string::npos);
+  EXPECT_NE(error({2, 3, 4}, {2, 5, 4}, {2, 5, 7}, {4}, {5, 6}).find("length 6, expected 0 to 5"), std::string::npos);
+  EXPECT_NE(error({2, 3}, {2, 5, 4}, {2, 5, 7}, {4}, {5, 1}).find("three dimensions"), std::string::npos);
+}
+
 TEST_P(Masks, ATraceThrowsOnceItsStepHasEnded) {
   const Attention a = attention(5, {5, 2});
   Tape tape;
-  const Trace trace =
+  const AttendTrace trace =
       attend_additive(tape.constant(a.q), tape.constant(a.k), tape.constant(a.v), tape.constant(a.theta), a.lengths)
           .trace;
-  EXPECT_EQ(trace.weights({.item = 1}).shape(), (Shape{3, 2}));
+  EXPECT_EQ(trace.weights({.item = 1}).shape(), (Shape{3, 5}));
   EXPECT_THROW(trace.weights({.item = 2}), Error);
   EXPECT_THROW(trace.weights({.item = -1}), Error);
-  EXPECT_THROW(Trace().weights({}), Error);
+  EXPECT_THROW(AttendTrace().weights({}), Error);
   tape.reset();
   EXPECT_THROW(trace.weights({.item = 0}), Error);
   attend_additive(tape.constant(a.q), tape.constant(a.k), tape.constant(a.v), tape.constant(a.theta), a.lengths);

@@ -45,7 +45,7 @@ TEST(Table, HoldsTheOperationsWeKnowByName) {
   EXPECT_EQ(known.size(), all.size()) << "two rows of one name";
   EXPECT_GE(all.size(), 38u);
   for (const char* name : {"matmul", "add", "divide", "tanh", "gelu", "softmax", "layer_norm", "embedding", "concat",
-                           "mean", "dropout", "gru_cell", "recurrence", "linear_cross_entropy", "attend_additive"}) {
+                           "mean", "dropout", "gru_cell", "recurrence", "linear_cross_entropy", "attend"}) {
     EXPECT_TRUE(known.contains(name)) << name;
   }
 }
