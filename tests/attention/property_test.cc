@@ -5,8 +5,7 @@
 //     test_attention --gtest_filter='Property.*' --cases=100000
 //     test_attention --gtest_filter='Property.*' --seed=4711 --cases=1          // repeats what a failure names
 //
-// Case n has the seed --seed + n. Stages come from the registries: a new one takes part without an edit here, as long
-// as it needs no arguments or those that `drawn_term` tries.
+// Case n has the seed --seed + n.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -16,18 +15,17 @@
 #include <functional>
 #include <limits>
 #include <map>
-#include <numeric>
 #include <set>
 #include <string_view>
 
-#include "attention/mechanism.h"
+#include "attention/random_call.h"
 #include "base/pool.h"
 #include "kernels/dropout.h"
 #include "kernels/target.h"
 #include "support/cases.h"
 #include "verify/checks.h"
 
-namespace regard {
+namespace regard::random_call {
 namespace {
 
 std::uint64_t first_seed = 1;
@@ -35,415 +33,6 @@ int asked_cases = 0;  // 0: as many as usual
 
 constexpr double kBound = verify::kKernelBound;
 constexpr double kInfinite = std::numeric_limits<double>::infinity();
-constexpr RandomKey kDropoutKey(11);
-constexpr float kNan = std::numeric_limits<float>::quiet_NaN();
-
-std::size_t size(std::int64_t x) { return static_cast<std::size_t>(x); }
-
-class Draw {
- public:
-  explicit Draw(std::uint64_t seed) : state_(RandomKey(seed).value()) {}
-  std::uint64_t bits() { return state_ = RandomKey(state_).at(0).value(); }
-  std::int64_t below(std::int64_t count) { return static_cast<std::int64_t>(bits() >> 33) % count; }
-  double real() { return static_cast<double>(bits() >> 11) * 0x1p-53; }
-  bool chance(double probability) { return real() < probability; }
-  template <class T>
-  T pick(const std::vector<T>& from) {
-    return from[size(below(static_cast<std::int64_t>(from.size())))];
-  }
-
- private:
-  std::uint64_t state_;
-};
-
-// Everything that one call is given.
-struct Call {
-  std::optional<Mechanism> mechanism;
-  Tensor q, k, v, theta, bias, dy, documents, mask;
-  std::optional<std::vector<std::int32_t>> lengths;
-  std::optional<std::int64_t> first_query;
-  float dropout = 0;
-  std::vector<std::uint64_t> ids;
-  bool staged = false;
-
-  std::int64_t place() const { return first_query.value_or(0); }
-};
-
-// Everything that comes out of it; what was not asked for is not defined.
-struct Outcome {
-  Tensor parts[6];
-  std::vector<Tensor> weights;  // by item and head
-};
-enum Part { kContext, kQueries, kKeys, kValues, kTheta, kBias };
-constexpr const char* kPartNames[] = {"context", "dq", "dk", "dv", "d theta", "d bias"};
-
-enum class Weights { kNone, kPlain, kDropped };
-
-Outcome run(const Call& call, Weights asked = Weights::kNone, DType type = DType::kF32) {
-  static Tape tape;
-  tape.reset();
-  const auto variable = [&](const Tensor& x) {
-    return x.defined() ? tape.variable(type == DType::kF32 ? x : x.to(type)) : Var();
-  };
-  const Var q = variable(call.q), k = variable(call.k), v = variable(call.v);
-  const Var theta = variable(call.theta), bias = variable(call.bias);
-  AttendOptions options;
-  if (call.lengths) options.lengths = *call.lengths;
-  options.documents = call.documents;
-  options.mask = call.mask;
-  options.first_query = call.first_query;
-  options.theta = theta;
-  options.bias = bias;
-  options.dropout = call.dropout;
-  options.key = kDropoutKey;
-  options.ids = call.ids;
-  options.staged = call.staged;
-  const Attention made = attend(*call.mechanism, q, k, v, options);
-  Outcome result;
-  for (std::int64_t map = 0; map < q[0] * q[1] && asked != Weights::kNone; ++map) {
-    result.weights.push_back(
-        made.trace.weights({.item = map / q[1], .head = map % q[1], .dropped = asked == Weights::kDropped}));
-  }
-  result.parts[kContext] = made.context.value().clone();
-  tape.backward(made.context, type == DType::kF32 ? call.dy : call.dy.to(type));
-  int part = kQueries;
-  for (const Var x : {q, k, v, theta, bias}) {
-    if (x.defined()) {
-      const Tensor& gradient = tape.gradient(x);
-      result.parts[part] = gradient.defined() ? gradient.clone() : Tensor::zeros(x.shape(), type);
-    }
-    ++part;
-  }
-  return result;
-}
-
-// A case: the call with ordinary numbers, the same with poison in some rows, and what its parts are.
-struct Case {
-  Draw draw;
-  std::string text;
-  Term score, align;
-  std::vector<Term> scopes;
-  std::int64_t batch, heads, groups, queries, keys, width, values;
-  Call clean, dirty;
-  bool poisoned = false;
-  std::vector<bool> visible;                              // [batch, heads, queries, keys]
-  std::vector<bool> bad_queries, bad_keys, bad_gradient;  // rows with poison: [batch, heads or groups, rows]
-  double temperature = 1, scale = 1;                      // of the alignment, and the factor of the scores
-
-  explicit Case(std::uint64_t seed) : draw(seed) {}
-  bool has(std::string_view name) const {
-    return std::any_of(scopes.begin(), scopes.end(), [&](const Term& each) { return each.name == name; });
-  }
-  std::int64_t group(std::int64_t head) const { return head / (heads / groups); }
-  bool sees(std::int64_t item, std::int64_t head, std::int64_t i, std::int64_t j) const {
-    return visible[size(((item * heads + head) * queries + i) * keys + j)];
-  }
-};
-
-// ---------------------------------------------------------------------------------------------------- drawing a case
-
-template <class Family>
-std::string drawn_name(Draw& draw) {
-  std::vector<std::string> names;
-  for (const auto& [name, entry] : Registry<Family>::all()) names.push_back(name);
-  return draw.pick(names);
-}
-
-template <class Family>
-Term drawn_term(Draw& draw, const std::string& name) {
-  Term term{.name = name};
-  if (name == "window" || name == "local_m") {
-    term.arguments.numbers = {draw.pick<double>({0, 1, 2, 5, 17, 59, 60, 100, 127, 128, 300, 1e15})};
-  } else if (name == "softmax" && draw.chance(0.4)) {
-    term.arguments.settings["temperature"] = draw.pick<const char*>({"0.1", "0.5", "2", "10"});
-  } else if (name == "cosine" && draw.chance(0.6)) {
-    term.arguments.settings["beta"] = draw.pick<const char*>({"0.5", "5", "20", "-1"});
-  } else if (name == "scaled_dot" && draw.chance(0.4)) {
-    term.arguments.settings["scale"] = draw.pick<const char*>({"0.125", "1", "2", "-0.5"});
-  }
-  // Of a stage that is not known here: without arguments, or with a number.
-  for (const std::vector<double>& numbers : std::vector<std::vector<double>>{term.arguments.numbers, {3}, {3, 2}}) {
-    term.arguments.numbers = numbers;
-    try {
-      Registry<Family>::make(term, "stage");
-      break;
-    } catch (const Error&) {
-    }
-  }
-  return term;
-}
-
-std::string to_text(const Term& term) {
-  std::string made = term.name;
-  for (const double number : term.arguments.numbers) made += text(':', number);
-  for (const auto& [key, value] : term.arguments.settings) made += text(':', key, '=', value);
-  return made;
-}
-
-Tensor drawn(Draw& draw, const Shape& shape, double scale, double zeros = 0) {
-  const Tensor made = Tensor::empty(shape);
-  for (std::int64_t i = 0; i < made.size(); ++i) {
-    const double x = 2 * draw.real() - 1;
-    made.data<float>()[i] = static_cast<float>(zeros > 0 && draw.chance(zeros) ? std::copysign(0.0, x) : scale * x);
-  }
-  return made;
-}
-
-std::int64_t drawn_length(Draw& draw, bool keys) {
-  if (draw.chance(0.02)) return draw.pick<std::int64_t>({0, 1});
-  if (keys && draw.chance(0.015)) return draw.pick<std::int64_t>({1000, 1021, 1025, 1153});
-  if (draw.chance(0.5)) return draw.pick<std::int64_t>({1, 2, 3, 5, 7, 11, 13, 15, 16, 17, 23, 31, 32, 33});
-  if (draw.chance(0.6)) return draw.pick<std::int64_t>({47, 59, 60, 61, 64, 67});
-  if (!keys || draw.chance(0.4)) return draw.pick<std::int64_t>({119, 120, 121, 127, 128, 129, 131});
-  return draw.pick<std::int64_t>({180, 241, 255, 256, 257, 263, 384, 389});
-}
-
-void draw_shape(Case& c) {
-  Draw& draw = c.draw;
-  c.batch = draw.pick<std::int64_t>({1, 1, 2, 2, 3});
-  c.groups = draw.pick<std::int64_t>({1, 1, 1, 2, 3});
-  c.heads = c.groups * draw.pick<std::int64_t>({1, 1, 2, 3});
-  c.queries = drawn_length(draw, false);
-  c.keys = drawn_length(draw, true);
-  c.width = draw.pick<std::int64_t>({1, 2, 3, 4, 7, 8, 8, 8, 13, 16, 17, 31});
-  c.values = draw.pick<std::int64_t>({1, 2, 3, 4, 5, 8, 8, 8, 15, 16, 17, 33});
-  if (draw.chance(0.5) || c.has("documents")) c.queries = c.keys;
-  // So that ten thousand of them take half a minute: seldom large ones, and these of few heads.
-  const double most = draw.chance(0.04) ? 2e6 : draw.chance(0.25) ? 3e5 : 6e4;
-  const auto work = [&] {
-    return static_cast<double>(c.batch * c.heads * c.queries * c.keys) *
-           static_cast<double>((c.score.name == "additive" ? 8 : 1) * c.width + c.values);
-  };
-  if (work() > most) c.batch = std::min<std::int64_t>(c.batch, 2);
-  if (work() > most) c.heads = c.groups = draw.pick<std::int64_t>({1, 1, 2});
-  if (work() > most) c.batch = 1;
-  while (work() > most && (c.width > 2 || c.values > 2)) {
-    c.width = (c.width + 1) / 2;
-    c.values = (c.values + 1) / 2;
-  }
-  while (work() > most && c.queries > 1 && c.queries != c.keys) c.queries = (c.queries + 1) / 2;
-  while (work() > most && c.queries > 1) c.queries = c.keys = (2 * c.keys + 2) / 3;
-  if (draw.chance(0.02)) {
-    std::int64_t* const sizes[] = {&c.batch, &c.width, &c.values, &c.queries};
-    *sizes[c.has("documents") ? draw.below(3) : draw.below(4)] = 0;
-  }
-  if (draw.chance(0.005)) c.heads = c.groups = 0;
-}
-
-Shape drawn_spread(Draw& draw, const Shape& all, bool short_rank) {
-  const int rank = short_rank ? 1 + static_cast<int>(draw.below(4)) : 4;
-  Shape made;
-  for (int i = 4 - rank; i < 4; ++i) made = made.plus(draw.chance(i < 2 ? 0.5 : 0.25) ? 1 : all[i]);
-  return made;
-}
-
-void draw_given(Case& c) {
-  Draw& draw = c.draw;
-  Call& call = c.clean;
-  const Shape all = {c.batch, c.heads, c.queries, c.keys};
-  if (c.has("documents") || (c.queries == c.keys && draw.chance(0.15))) {
-    call.documents = Tensor::empty({c.batch, c.keys}, DType::kI32);
-    for (std::int64_t item = 0; item < c.batch; ++item) {
-      const std::int64_t typical = 1 + draw.below(draw.pick<std::int64_t>({5, 40, 200}));
-      for (std::int64_t begin = 0, end, id = draw.below(3); begin < c.keys; begin = end, id += 1 + draw.below(2)) {
-        end = std::min(c.keys, begin + 1 + draw.below(2 * typical));
-        const bool none = draw.chance(0.15);
-        for (std::int64_t i = begin; i < end; ++i) {
-          call.documents.data<std::int32_t>()[item * c.keys + i] = none ? -1 : static_cast<std::int32_t>(id);
-        }
-      }
-    }
-  }
-  if (c.has("lengths") || draw.chance(0.25)) {
-    call.lengths.emplace();
-    for (std::int64_t item = 0; item < c.batch; ++item) {
-      const std::int64_t length = draw.chance(0.1) ? 0 : draw.chance(0.3) ? c.keys : draw.below(c.keys + 1);
-      call.lengths->push_back(static_cast<std::int32_t>(length));
-    }
-  }
-  if (!call.documents.defined() && (c.queries != c.keys || draw.chance(0.2))) {
-    // Behind a cache, at the beginning, anywhere; also where there are no keys.
-    call.first_query = draw.chance(0.5)   ? std::max<std::int64_t>(0, c.keys - c.queries)
-                       : draw.chance(0.4) ? 0
-                                          : draw.below(c.keys + 8) - 4;
-  }
-  if (c.has("mask") || draw.chance(0.15)) {
-    call.mask = Tensor::empty(drawn_spread(draw, all, false), DType::kI8);
-    const double density = draw.pick<double>({0, 0.02, 0.5, 0.9, 1});
-    const std::int64_t block = draw.pick<std::int64_t>({1, 1, 60, 128});  // alike over so many places
-    const std::uint64_t pattern = draw.bits();
-    for (std::int64_t i = 0; i < call.mask.size(); ++i) {
-      call.mask.data<std::int8_t>()[i] = Draw(pattern + static_cast<std::uint64_t>(i / block)).chance(density) ? 1 : 0;
-    }
-  }
-  if (draw.chance(0.3)) {
-    call.bias = drawn(draw, drawn_spread(draw, all, true), draw.pick<double>({0.1, 1, 5}));
-    if (draw.chance(0.3)) {
-      const float offset = draw.chance(0.5) ? 1e4f : -1e4f;
-      for (std::int64_t i = 0; i < call.bias.size(); ++i) call.bias.data<float>()[i] += offset;
-    }
-  }
-  if (draw.chance(0.2)) call.dropout = draw.pick<float>({0.1f, 0.25f, 0.5f, 0.9f});
-  for (std::int64_t item = 0; item < c.batch; ++item) call.ids.push_back(draw.bits() >> draw.below(60));
-}
-
-bool is_known(const Term& scope) {
-  const std::set<std::string> known = {"alibi",   "causal",  "documents", "global",
-                                       "lengths", "local_m", "mask",      "window"};
-  return known.contains(scope.name);
-}
-
-// The names that are known here are written down once more; of others only the calls themselves can say what they hide.
-void find_visible(Case& c) {
-  const Call& call = c.clean;
-  const Shape all = {c.batch, c.heads, c.queries, c.keys};
-  c.visible.assign(size(all.size()), true);
-  Tensor spread;
-  if (call.mask.defined()) spread = call.mask.expand(all).clone();
-  std::vector<Tensor> oracle;
-  if (!std::all_of(c.scopes.begin(), c.scopes.end(), is_known)) {
-    Call uniform = call;
-    uniform.mechanism = Mechanism(c.score, c.scopes, {.name = "uniform"});
-    oracle = run(uniform, Weights::kPlain).weights;
-  }
-  for (std::int64_t at = 0; at < all.size(); ++at) {
-    const std::int64_t j = at % c.keys, i = at / c.keys % c.queries, item = at / c.keys / c.queries / c.heads;
-    const std::int64_t distance = j - i - call.place();
-    bool seen = !call.lengths || j < (*call.lengths)[size(item)];
-    if (call.documents.defined()) {
-      const std::int32_t* documents = call.documents.data<std::int32_t>() + item * c.keys;
-      seen &= documents[i] >= 0 && documents[i] == documents[j];
-    }
-    if (call.mask.defined()) seen &= spread.data<std::int8_t>()[at] != 0;
-    for (const Term& scope : c.scopes) {
-      if (scope.name == "causal") seen &= distance <= 0;
-      if (scope.name == "window" || scope.name == "local_m") {
-        seen &= static_cast<double>(std::abs(distance)) <= scope.arguments.numbers[0];
-      }
-    }
-    if (!oracle.empty()) seen &= oracle[size(at / c.keys / c.queries)].data<float>()[at % (c.queries * c.keys)] > 0;
-    c.visible[size(at)] = seen;
-  }
-}
-
-// Which element of the bias is added to which score.
-std::vector<std::int32_t> bias_places(const Case& c) {
-  if (!c.clean.bias.defined()) return {};
-  const Tensor places = Tensor::empty(c.clean.bias.shape(), DType::kI32);
-  std::iota(places.data<std::int32_t>(), places.data<std::int32_t>() + places.size(), 0);
-  const Tensor spread = places.expand({c.batch, c.heads, c.queries, c.keys}).clone();
-  return {spread.data<std::int32_t>(), spread.data<std::int32_t>() + spread.size()};
-}
-
-// NaN, ∞ and huge numbers in some rows. Keys are best hidden from all or from some: of these most are chosen.
-void draw_poison(Case& c) {
-  Draw& draw = c.draw;
-  c.dirty = c.clean;
-  c.bad_queries.assign(size(c.batch * c.heads * c.queries), false);
-  c.bad_gradient = c.bad_queries;
-  c.bad_keys.assign(size(c.batch * c.groups * c.keys), false);
-  if (!draw.chance(0.5)) return;
-  const auto poison = [&](Tensor& x, std::vector<bool>& bad, std::size_t row) {
-    if (x[3] == 0) return;
-    float* const at = x.data<float>() + static_cast<std::int64_t>(row) * x[3];
-    const float what =
-        draw.pick<float>({kNan, kNan, static_cast<float>(kInfinite), -static_cast<float>(kInfinite), 3e38f});
-    if (draw.chance(0.5)) {
-      std::fill_n(at, x[3], what);
-    } else {
-      at[draw.below(x[3])] = what;
-    }
-    bad[row] = c.poisoned = true;
-  };
-  c.dirty.k = c.clean.k.clone();
-  c.dirty.v = c.clean.v.clone();
-  c.dirty.q = c.clean.q.clone();
-  c.dirty.dy = c.clean.dy.clone();
-  const bool few = draw.chance(0.5);
-  for (std::size_t row = 0; row < c.bad_keys.size(); ++row) {
-    const std::int64_t j = static_cast<std::int64_t>(row) % c.keys, group = static_cast<std::int64_t>(row) / c.keys;
-    std::int64_t seeing = 0;
-    for (std::int64_t head = 0; head < c.heads / c.groups; ++head) {
-      for (std::int64_t i = 0; i < c.queries; ++i) {
-        seeing += c.sees(group / c.groups, group % c.groups * (c.heads / c.groups) + head, i, j) ? 1 : 0;
-      }
-    }
-    const bool all = seeing == c.heads / c.groups * c.queries;
-    if (!draw.chance(seeing == 0 ? 0.5 : all ? 0.0005 : few ? 0.01 : 0.1)) continue;
-    const std::int64_t which = draw.below(3);
-    if (which != 0) poison(c.dirty.k, c.bad_keys, row);
-    if (which != 1) poison(c.dirty.v, c.bad_keys, row);
-  }
-  if (c.clean.bias.defined()) {  // hidden from all
-    std::vector<bool> unseen(size(c.clean.bias.size()), true);
-    const std::vector<std::int32_t> places = bias_places(c);
-    for (std::size_t at = 0; at < c.visible.size(); ++at) {
-      if (c.visible[at]) unseen[size(places[at])] = false;
-    }
-    c.dirty.bias = c.clean.bias.clone();
-    for (std::size_t at = 0; at < unseen.size(); ++at) {
-      if (!unseen[at] || !draw.chance(0.3)) continue;
-      c.dirty.bias.data<float>()[at] = draw.pick<float>({kNan, static_cast<float>(kInfinite), 3e38f});
-      c.poisoned = true;
-    }
-  }
-  for (std::size_t row = 0; row < c.bad_queries.size() && !few; ++row) {
-    if (draw.chance(0.01)) poison(c.dirty.q, c.bad_queries, row);
-    if (draw.chance(0.01)) poison(c.dirty.dy, c.bad_gradient, row);
-  }
-}
-
-Case drawn_case(std::uint64_t seed) {
-  Case c(seed);
-  Draw& draw = c.draw;
-  c.score = drawn_term<Score>(draw, drawn_name<Score>(draw));
-  c.align = drawn_term<Align>(draw, draw.chance(0.3) ? "softmax" : drawn_name<Align>(draw));
-  for (std::int64_t left = 1 + draw.below(3); left > 0; --left) {
-    c.scopes.push_back(drawn_term<Scope>(draw, draw.chance(0.2) ? "causal" : drawn_name<Scope>(draw)));
-  }
-  draw_shape(c);
-  draw_given(c);
-  Call& call = c.clean;
-  call.mechanism = Mechanism(c.score, c.scopes, c.align);
-  const double sharp = draw.pick<double>({1, 1, 1, 0.1, 4, 30}), zeros = draw.pick<double>({0, 0, 0, 0.5});
-  call.q = drawn(draw, {c.batch, c.heads, c.queries, c.width}, sharp, zeros);
-  call.k = drawn(draw, {c.batch, c.groups, c.keys, c.width}, draw.pick<double>({1, 1, 1, 8}), zeros);
-  if (draw.chance(0.2)) {  // scores that grow or fade from tile to tile
-    const bool grow = draw.chance(0.5);
-    for (std::int64_t i = 0; i < call.k.size(); ++i) {
-      const std::int64_t j = i / c.width % c.keys;
-      if ((j < c.keys / 2) == grow) call.k.data<float>()[i] *= 0.01f;
-    }
-  }
-  // Products of tiny numbers fade away to 0 and −0.
-  call.v = drawn(draw, {c.batch, c.groups, c.keys, c.values}, draw.pick<double>({1, 1, 1, 1, 1, 100, 100, 5e-38}),
-                 draw.pick<double>({0, 0, 0.5, 0.95}));
-  call.dy = drawn(draw, {c.batch, c.heads, c.queries, c.values}, draw.pick<double>({1, 1, 1, 1, 1, 1, 1, 5e-38}),
-                  draw.pick<double>({0, 0, 0, 0.5}));
-  if (call.mechanism->stages().score->takes_theta()) {
-    call.theta = drawn(draw, draw.chance(0.5) ? Shape{c.width} : Shape{c.heads, c.width}, draw.pick<double>({1, 8}));
-  }
-  for (const auto& [key, value] : c.align.arguments.settings) {
-    if (key == "temperature") c.temperature = std::stod(value);
-  }
-  if (c.score.name == "scaled_dot" && c.width > 0) c.scale = 1 / std::sqrt(static_cast<double>(c.width));
-  for (const auto& [key, value] : c.score.arguments.settings) c.scale = std::stod(value);
-  find_visible(c);
-  draw_poison(c);
-
-  c.text = to_text(c.score) + " |";
-  for (const Term& scope : c.scopes) c.text += " " + to_text(scope);
-  c.text += text(" | ", to_text(c.align), ", batch ", c.batch, ", heads ", c.heads, "/", c.groups, ", queries ",
-                 c.queries, ", keys ", c.keys, ", width ", c.width, ", values ", c.values);
-  if (call.first_query) c.text += text(", first query ", *call.first_query);
-  if (call.lengths) c.text += ", lengths";
-  if (call.documents.defined()) c.text += ", documents";
-  if (call.mask.defined()) c.text += text(", mask ", call.mask.shape());
-  if (call.bias.defined()) c.text += text(", bias ", call.bias.shape());
-  if (call.dropout > 0) c.text += text(", dropout ", call.dropout);
-  if (c.poisoned) c.text += ", poison";
-  return c;
-}
 
 // ------------------------------------------------------------------------------------------------ the same, plainly
 
@@ -538,26 +127,28 @@ Outcome plain_run(const Case& c) {
   }
   const Call& call = c.clean;
   Outcome made;
-  const Tensor inputs[] = {call.dy, call.q, call.k, call.v, call.theta, call.bias};
-  const double* from[6] = {};
-  double* to[6] = {};
-  Tensor held[6];
-  for (int part = 0; part < 6; ++part) {
+  std::vector<Tensor> inputs = {call.dy, call.q, call.k, call.v, call.bias};
+  inputs.insert(inputs.end(), call.learned.begin(), call.learned.end());
+  made.parts.resize(inputs.size());
+  std::vector<const double*> from(inputs.size());
+  std::vector<double*> to(inputs.size());
+  for (std::size_t part = 0; part < inputs.size(); ++part) {
     if (!inputs[part].defined()) continue;
-    held[part] = inputs[part].to(DType::kF64);
     made.parts[part] = Tensor::zeros(inputs[part].shape(), DType::kF64);
-    from[part] = held[part].data<double>();
+    inputs[part] = inputs[part].to(DType::kF64);
+    from[part] = inputs[part].data<double>();
     to[part] = made.parts[part].data<double>();
   }
   const std::vector<std::int32_t> places = bias_places(c);
   const std::int64_t alibis =
-      std::count_if(c.scopes.begin(), c.scopes.end(), [](const Term& each) { return each.name == "alibi"; });
+      std::count_if(c.scopes.begin(), c.scopes.end(), [](const Stage& each) { return each.name == "alibi"; });
   for (std::int64_t map = 0; map < c.batch * c.heads; ++map) {
     made.weights.push_back(Tensor::zeros({c.queries, c.keys}, DType::kF64));
     const std::int64_t item = map / c.heads, head = map % c.heads;
     const std::int64_t first_key = (item * c.groups + c.group(head)) * c.keys;
-    const std::int64_t theta_at = call.theta.defined() && call.theta.rank() == 2 ? head * c.width : 0;
-    const double* theta = call.theta.defined() ? from[kTheta] + theta_at : nullptr;
+    const bool additive = c.score.name == "additive";
+    const std::int64_t theta_at = additive && call.learned[0].rank() == 2 ? head * c.width : 0;
+    const double* theta = additive ? from[kLearned] + theta_at : nullptr;
     const double slope = std::exp2(-8.0 * static_cast<double>(head + 1) / static_cast<double>(c.heads));
     for (std::int64_t i = 0; i < c.queries; ++i) {
       const std::int64_t row = map * c.queries + i;
@@ -598,7 +189,7 @@ Outcome plain_run(const Case& c) {
         const double ds = p.slopes[at] * (dp[at] - share / slopes);
         const std::int64_t j = seen[at], of_key = (first_key + j) * c.width;
         plain_backward(c, q, from[kKeys] + of_key, theta, ds, to[kQueries] + row * c.width, to[kKeys] + of_key,
-                       to[kTheta] == nullptr ? nullptr : to[kTheta] + theta_at);
+                       additive ? to[kLearned] + theta_at : nullptr);
         if (!places.empty()) to[kBias][places[size(row * c.keys + j)]] += ds;
       }
     }
@@ -610,7 +201,8 @@ Outcome plain_run(const Case& c) {
 
 // The sums of magnitudes that the results of f32 are measured by; ∞ where they are not compared.
 struct Terms {
-  std::vector<double> parts[6], weights;
+  std::vector<std::vector<double>> parts;
+  std::vector<double> weights;
   std::int64_t rows = 0, kinks = 0;
 };
 
@@ -631,19 +223,18 @@ double length(const float* x, std::int64_t count) {
 Terms find_terms(const Case& c, const Outcome& exact, const Outcome& got) {
   const Call& call = c.clean;
   const bool product = c.score.name == "dot" || c.score.name == "scaled_dot", cosine = c.score.name == "cosine";
-  const bool additive = call.theta.defined();
+  const bool additive = c.score.name == "additive";
   const double scale = std::abs(c.scale);
   const double keep = 1 / (1 - static_cast<double>(call.dropout)), sharp = 1 / c.temperature;
-  const std::int64_t alibis = std::count_if(c.scopes.begin(), c.scopes.end(), [](const Term& each) {
-    return each.name != "causal" && each.name != "window" && each.name != "local_m";
-  });
+  const std::int64_t alibis = std::count_if(c.scopes.begin(), c.scopes.end(),
+                                            [](const Stage& each) { return each.name == "alibi" || !is_known(each); });
+  double all = 0;
   Terms terms;
-  for (int part = 0; part < 6; ++part) {
-    if (exact.parts[part].defined()) terms.parts[part].assign(size(exact.parts[part].size()), 0.0);
-  }
+  for (const Tensor& part : exact.parts) terms.parts.emplace_back(size(part.size()), 0.0);
   terms.weights.assign(c.visible.size(), 0.0);
   const std::vector<std::int32_t> places = bias_places(c);
-  const double most_theta = additive ? largest(call.theta.data<float>(), call.theta.size()) : 0;
+  double most_theta = 0;
+  for (const Tensor& x : call.learned) most_theta = std::max(most_theta, largest(x.data<float>(), x.size()));
   const double most_bias = call.bias.defined() ? largest(call.bias.data<float>(), call.bias.size()) : 0;
   std::vector<double> slope(size(c.keys)), bend(size(c.keys)), reach(size(c.keys));
   for (std::int64_t row = 0; row < c.batch * c.heads * c.queries; ++row) {
@@ -724,12 +315,16 @@ Terms find_terms(const Case& c, const Outcome& exact, const Outcome& got) {
         terms.parts[kQueries][size(row * c.width + x)] += ds * std::max(to_q, 1e-300);
         terms.parts[kKeys][size((first_key + j) * c.width + x)] += ds * std::max(to_k, 1e-300);
         if (additive) {
-          terms.parts[kTheta][size((call.theta.rank() == 2 ? head * c.width : 0) + x)] +=
+          terms.parts[kLearned][size((call.learned[0].rank() == 2 ? head * c.width : 0) + x)] +=
               ds * (1 + q_largest + largest(k, c.width));
         }
       }
       if (!places.empty()) terms.parts[kBias][size(places[size(row * c.keys + j)])] += ds;
+      all += ds * (1 + q_largest + largest(k, c.width));
     }
+  }
+  for (std::size_t part = kLearned; part < terms.parts.size() && !additive; ++part) {
+    std::fill(terms.parts[part].begin(), terms.parts[part].end(), all);
   }
   return terms;
 }
@@ -741,13 +336,13 @@ double number(const Tensor& x, std::int64_t at) {
 
 // "": within the bounds.
 std::string compare(const Case& c, const Outcome& got, const Outcome& exact, const Terms& terms) {
-  for (int part = 0; part < 6; ++part) {
+  for (std::size_t part = 0; part < exact.parts.size(); ++part) {
     if (!exact.parts[part].defined()) continue;
     for (std::int64_t at = 0; at < exact.parts[part].size(); ++at) {
       const double x = number<float>(got.parts[part], at), y = number<double>(exact.parts[part], at);
       const double bound = kBound * (1 + terms.parts[part][size(at)]);
       if (std::abs(x - y) <= bound) continue;
-      return text(kPartNames[part], '[', at, "] is ", x, ", in f64 ", y, ", bound ", bound);
+      return text(name_of(part), '[', at, "] is ", x, ", in f64 ", y, ", bound ", bound);
     }
   }
   for (std::int64_t at = 0; at < static_cast<std::int64_t>(terms.weights.size()); ++at) {
@@ -780,8 +375,8 @@ std::string differ(const std::string& what, const Tensor& a, const Tensor& b,
 }
 
 std::string differ(const Outcome& a, const Outcome& b) {
-  for (int part = 0; part < 6; ++part) {
-    const std::string trouble = differ(kPartNames[part], a.parts[part], b.parts[part]);
+  for (std::size_t part = 0; part < a.parts.size(); ++part) {
+    const std::string trouble = differ(name_of(part), a.parts[part], b.parts[part]);
     if (!trouble.empty()) return trouble;
   }
   for (std::size_t map = 0; map < std::min(a.weights.size(), b.weights.size()); ++map) {
@@ -821,8 +416,6 @@ void cut_keys(Call& call, std::int64_t begin, std::int64_t end) {
   call.first_query = call.place() - begin;
 }
 
-bool needs_documents(const Case& c) { return c.has("documents"); }
-
 // Every check says what is wrong, "" if nothing is.
 
 std::string check_one_query(Case& c, const Outcome& whole) {
@@ -841,7 +434,7 @@ std::string check_one_query(Case& c, const Outcome& whole) {
     const Outcome alone = run(one, Weights::kPlain);
     std::string trouble;
     for (const Part part : {kContext, kQueries}) {
-      if (trouble.empty()) trouble = differ(kPartNames[part], alone.parts[part], cut(whole.parts[part], 2, i, i + 1));
+      if (trouble.empty()) trouble = differ(name_of(part), alone.parts[part], cut(whole.parts[part], 2, i, i + 1));
     }
     for (std::size_t map = 0; map < alone.weights.size() && trouble.empty(); ++map) {
       trouble = differ("weights", alone.weights[map], cut(cut(whole.weights[map], 0, i, i + 1), 1, 0, keys));
@@ -858,12 +451,12 @@ std::string check_prefix(Case& c, const Outcome& whole) {
   Call call = c.dirty;
   cut_keys(call, 0, seen);
   const Outcome got = run(call);
-  const std::string of_bias = differ("d bias", got.parts[kBias], cut_spread(whole.parts[kBias], 3, 0, seen));
-  if (!of_bias.empty()) return text("the first ", seen, " keys only: ", of_bias);
-  for (const Part part : {kContext, kQueries, kKeys, kValues, kTheta}) {
-    const bool keys = part == kKeys || part == kValues;
-    const std::string trouble =
-        differ(kPartNames[part], got.parts[part], keys ? cut(whole.parts[part], 2, 0, seen) : whole.parts[part]);
+  for (std::size_t part = 0; part < got.parts.size(); ++part) {
+    const Tensor& all = whole.parts[part];
+    const std::string trouble = differ(name_of(part), got.parts[part],
+                                       part == kBias                      ? cut_spread(all, 3, 0, seen)
+                                       : part == kKeys || part == kValues ? cut(all, 2, 0, seen)
+                                                                          : all);
     if (!trouble.empty()) return text("the first ", seen, " keys only: ", trouble);
   }
   return "";
@@ -881,7 +474,7 @@ std::string check_alone(Case& c, const Outcome& whole) {
   call.ids = {call.ids[size(item)]};
   const Outcome got = run(call);
   for (const Part part : {kContext, kQueries, kKeys, kValues}) {
-    const std::string trouble = differ(kPartNames[part], got.parts[part], cut(whole.parts[part], 0, item, item + 1));
+    const std::string trouble = differ(name_of(part), got.parts[part], cut(whole.parts[part], 0, item, item + 1));
     if (!trouble.empty()) return text("item ", item, " alone: ", trouble);
   }
   if (call.bias.defined() && call.bias.rank() == 4 && c.dirty.bias[0] == c.batch) {
@@ -913,7 +506,7 @@ Tensor longer(const Tensor& x, int dimension, std::int64_t more, float with) {
 std::string check_padding(Case& c, const Outcome& whole) {
   Call call = c.dirty;
   const std::int64_t more = c.draw.pick<std::int64_t>({2, 3, 16, 70, 130});  // 0 + 1 would be spread
-  const float garbage = c.draw.pick<float>({kNan, 1e30f, -static_cast<float>(kInfinite)});
+  const float garbage = c.draw.pick<float>({kNan, 1e30f, -kInfinity});
   const auto stretch = [&](Tensor& x, int dimension) {
     const int own = x.defined() ? x.rank() - 4 + dimension : -1;
     if (own >= 0 && x[own] != 1) x = longer(x, own, more, garbage);
@@ -932,18 +525,18 @@ std::string check_padding(Case& c, const Outcome& whole) {
   const Outcome got = run(call);
   for (const Part part : {kContext, kQueries, kKeys, kValues}) {
     const std::int64_t own = whole.parts[part][2], all = got.parts[part][2];
-    std::string trouble = differ(kPartNames[part], cut(got.parts[part], 2, 0, own), whole.parts[part]);
+    std::string trouble = differ(name_of(part), cut(got.parts[part], 2, 0, own), whole.parts[part]);
     const Tensor rest = cut(got.parts[part], 2, own, all);
-    if (trouble.empty()) trouble = differ(text(kPartNames[part], " of padding"), rest, Tensor::zeros(rest.shape()));
+    if (trouble.empty()) trouble = differ(text(name_of(part), " of padding"), rest, Tensor::zeros(rest.shape()));
     if (!trouble.empty()) return text(more, " more of ", garbage, ": ", trouble);
   }
-  std::string trouble = differ("d theta", got.parts[kTheta], whole.parts[kTheta]);
-  if (trouble.empty()) {
-    Tensor bias = cut_spread(got.parts[kBias], 3, 0, c.keys);
-    if (call.documents.defined()) bias = cut_spread(bias, 2, 0, c.queries);
-    trouble = differ("d bias", bias, whole.parts[kBias]);
+  Tensor bias = cut_spread(got.parts[kBias], 3, 0, c.keys);
+  if (call.documents.defined()) bias = cut_spread(bias, 2, 0, c.queries);
+  std::string trouble = differ(name_of(kBias), bias, whole.parts[kBias]);
+  for (std::size_t part = kLearned; part < got.parts.size() && trouble.empty(); ++part) {
+    trouble = differ(name_of(part), got.parts[part], whole.parts[part]);
   }
-  return trouble.empty() ? "" : text(more, " more: ", trouble);
+  return trouble.empty() ? "" : text(more, " more of ", garbage, ": ", trouble);
 }
 
 std::string check_documents(Case& c, const Outcome& whole) {
@@ -963,20 +556,20 @@ std::string check_documents(Case& c, const Outcome& whole) {
   call.ids = {call.ids[size(item)]};
   cut_queries(call, begin, end);
   cut_keys(call, begin, end);
-  if (needs_documents(c)) call.documents = Tensor::zeros({1, end - begin}, DType::kI32);
+  if (c.has("documents")) call.documents = Tensor::zeros({1, end - begin}, DType::kI32);
   const Outcome got = run(call);
   for (const Part part : {kContext, kQueries, kKeys, kValues}) {
     const std::string trouble =
-        differ(kPartNames[part], got.parts[part], cut(cut(whole.parts[part], 0, item, item + 1), 2, begin, end));
+        differ(name_of(part), got.parts[part], cut(cut(whole.parts[part], 0, item, item + 1), 2, begin, end));
     if (!trouble.empty()) return text("item ", item, ", document at ", begin, " to ", end, " apart: ", trouble);
   }
-  if (needs_documents(c)) return "";
+  if (c.has("documents")) return "";
   const std::int64_t i = c.draw.below(end - begin);  // one query against its document
   Call one = call;
   cut_queries(one, i, i + 1);
   const Outcome alone = run(one);
   for (const Part part : {kContext, kQueries}) {
-    const std::string trouble = differ(kPartNames[part], alone.parts[part], cut(got.parts[part], 2, i, i + 1));
+    const std::string trouble = differ(name_of(part), alone.parts[part], cut(got.parts[part], 2, i, i + 1));
     if (!trouble.empty()) return text("query ", i, " of the document at ", begin, " alone: ", trouble);
   }
   return "";
@@ -1009,9 +602,8 @@ std::string check_target(Case& c, const Outcome& whole, const std::function<std:
 std::string check_weights(const Case& c, const Outcome& got) {
   const Outcome dropped = run(c.clean, Weights::kDropped);
   std::string trouble;
-  for (int part = 0; part < 6 && trouble.empty(); ++part) {
-    trouble =
-        differ(text("after asking for dropped weights: ", kPartNames[part]), dropped.parts[part], got.parts[part]);
+  for (std::size_t part = 0; part < got.parts.size() && trouble.empty(); ++part) {
+    trouble = differ(text("after asking for dropped weights: ", name_of(part)), dropped.parts[part], got.parts[part]);
   }
   if (!trouble.empty()) return trouble;
   for (std::int64_t row = 0; row < c.batch * c.heads * c.queries; ++row) {
@@ -1083,14 +675,15 @@ std::string check_poison(const Case& c, const Outcome& dirty, const Outcome& cle
     return [&rows_of](std::int64_t row) { return static_cast<bool>(rows_of[size(row)]); };
   };
   std::string trouble;
-  const auto compare_rows = [&](Part part, const Tensor& expected, const std::function<bool(std::int64_t)>& which) {
+  const auto compare_rows = [&](std::size_t part, const Tensor& expected,
+                                const std::function<bool(std::int64_t)>& which) {
     const Tensor& got = dirty.parts[part];
     if (!trouble.empty() || !got.defined()) return;
-    trouble = differ(text(kPartNames[part], expected.defined() ? "" : " of what sees nothing"), got,
+    trouble = differ(text(name_of(part), expected.defined() ? "" : " of what sees nothing"), got,
                      expected.defined() ? expected : Tensor::zeros(got.shape()), which);
     for (std::int64_t i = 0; i < got.size() && trouble.empty(); ++i) {
       if (!which(i / got.shape().row_width()) || std::isfinite(got.data<float>()[i])) continue;
-      trouble = text(kPartNames[part], '[', i, "] is ", got.data<float>()[i]);
+      trouble = text(name_of(part), '[', i, "] is ", got.data<float>()[i]);
     }
   };
   compare_rows(kContext, clean.parts[kContext], outside(forward));
@@ -1098,7 +691,9 @@ std::string check_poison(const Case& c, const Outcome& dirty, const Outcome& cle
   for (const Part part : {kKeys, kValues}) compare_rows(part, clean.parts[part], outside(keys));
   for (const Part part : {kContext, kQueries}) compare_rows(part, Tensor(), inside(nothing));
   for (const Part part : {kKeys, kValues}) compare_rows(part, Tensor(), inside(unseen));
-  if (!any) compare_rows(kTheta, clean.parts[kTheta], [](std::int64_t) { return true; });
+  for (std::size_t part = kLearned; part < dirty.parts.size() && !any; ++part) {
+    compare_rows(part, clean.parts[part], [](std::int64_t) { return true; });
+  }
   if (trouble.empty() && !bias.empty()) {
     const Tensor got = dirty.parts[kBias].reshape({c.clean.bias.size(), 1});
     trouble = differ("d bias", got, clean.parts[kBias].reshape(got.shape()), outside(bias));
@@ -1153,7 +748,7 @@ TEST(Property, RandomCallsAreRightAndHaveTheSameBitsHoweverTheyAreMade) {
     if (trouble.empty()) {
       ++tally.stages[c.score.name];
       ++tally.stages[c.align.name];
-      for (const Term& scope : c.scopes) ++tally.stages[scope.name];
+      for (const Stage& scope : c.scopes) ++tally.stages[scope.name];
       continue;
     }
     ADD_FAILURE() << "--seed=" << seed << " --cases=1: " << c.text << "\n  " << trouble;
@@ -1170,7 +765,7 @@ TEST(Property, RandomCallsAreRightAndHaveTheSameBitsHoweverTheyAreMade) {
 }
 
 }  // namespace
-}  // namespace regard
+}  // namespace regard::random_call
 
 int main(int count, char** arguments) {
   testing::InitGoogleTest(&count, arguments);
@@ -1179,8 +774,9 @@ int main(int count, char** arguments) {
     const auto number_behind = [&](std::string_view name) {
       return argument.starts_with(name) ? std::strtoull(arguments[i] + name.size(), nullptr, 10) : 0;
     };
-    if (argument.starts_with("--seed=")) regard::first_seed = number_behind("--seed=");
-    if (argument.starts_with("--cases=")) regard::asked_cases = static_cast<int>(number_behind("--cases="));
+    if (argument.starts_with("--seed=")) regard::random_call::first_seed = number_behind("--seed=");
+    if (argument.starts_with("--cases="))
+      regard::random_call::asked_cases = static_cast<int>(number_behind("--cases="));
   }
   return RUN_ALL_TESTS();
 }
