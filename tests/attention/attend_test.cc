@@ -106,6 +106,17 @@ struct Outcome {
   Tensor context, dq, dk, dv;
 };
 
+// The gradient of a context: what a row is given depends on its number alone, whatever the number of rows.
+Tensor seed_of(const Shape& context) {
+  const Tensor seed = Tensor::empty(context);
+  for (std::int64_t i = 0; i < seed.size(); ++i) {
+    const std::int64_t row = i / context[3] % context[2];
+    seed.data<float>()[i] =
+        uniform(RandomKey(7).at(static_cast<std::uint64_t>(row)), static_cast<std::uint64_t>(i % context[3])) - 0.5f;
+  }
+  return seed;
+}
+
 Outcome run(const Mechanism& mechanism, const Inputs& in, const std::function<void(const AttendTrace&)>& look = {}) {
   Tape tape;
   const Var q = tape.variable(in.q), k = tape.variable(in.k), v = tape.variable(in.v);
@@ -115,15 +126,7 @@ Outcome run(const Mechanism& mechanism, const Inputs& in, const std::function<vo
   if (look) look(made.trace);
   Outcome result;
   result.context = made.context.value().clone();
-  // What a row is given depends on its number alone, whatever the number of rows.
-  const std::int64_t queries = in.q[2], values = in.v[3];
-  const Tensor seed = Tensor::empty(result.context.shape());
-  for (std::int64_t i = 0; i < seed.size(); ++i) {
-    const std::int64_t row = i / values % queries;
-    seed.data<float>()[i] =
-        uniform(RandomKey(7).at(static_cast<std::uint64_t>(row)), static_cast<std::uint64_t>(i % values)) - 0.5f;
-  }
-  tape.backward(made.context, seed);
+  tape.backward(made.context, seed_of(result.context.shape()));
   result.dq = tape.gradient(q).clone();
   result.dk = tape.gradient(k).clone();
   result.dv = tape.gradient(v).clone();
@@ -290,6 +293,25 @@ TEST_P(Attend, OneQueryHasTheBitsOfItsRow) {
       one.q = some(whole.q, i, i + 1);
       one.options.first_query = i;
       EXPECT_TRUE(same_bits(run(mechanism, one).context, some(all.context, i, i + 1))) << i;
+    }
+  });
+}
+
+TEST_P(Attend, OneVariableAsQueriesKeysAndValuesAddsItsThreeGradients) {
+  for_each_mechanism({{.name = "causal"}}, [&](const Mechanism& mechanism) {
+    Inputs in = inputs(2, 2, 2, 70, 70, 8, 8);
+    in.k = in.v = in.q;
+    const Outcome apart = run(mechanism, in);
+    Tape tape;
+    const Var x = tape.variable(in.q);
+    AttendOptions options;
+    if (mechanism.stages().score->takes_theta()) options.theta = tape.variable(in.theta);
+    const Var y = attend(mechanism, x, x, x, options).context;
+    EXPECT_TRUE(same_bits(y.value(), apart.context));
+    tape.backward(y, seed_of(y.shape()));
+    for (std::int64_t i = 0; i < in.q.size(); ++i) {
+      const float sum = apart.dq.data<float>()[i] + apart.dk.data<float>()[i] + apart.dv.data<float>()[i];
+      ASSERT_NEAR(tape.gradient(x).data<float>()[i], sum, 2e-5) << i;
     }
   });
 }

@@ -320,9 +320,10 @@ Case drawn_case(std::uint64_t seed) {
   call.k = drawn(draw, {c.batch, c.groups, c.keys, c.width}, draw.pick<double>({1, 1, 1, 8}), zeros);
   if (draw.chance(c.keys > 128 ? 0.4 : 0.1)) {  // scores that grow or fade from tile to tile
     const bool grow = draw.chance(0.5);
+    const std::int64_t middle = c.keys > 128 ? 128 : c.keys / 2;
     const float strong = draw.pick<float>({1, 100}), weak = draw.pick<float>({0, 0.01f});
     for (std::int64_t i = 0; i < call.k.size(); ++i) {
-      call.k.data<float>()[i] *= (i / c.width % c.keys < c.keys / 2) == grow ? weak : strong;
+      call.k.data<float>()[i] *= (i / c.width % c.keys < middle) == grow ? weak : strong;
     }
   }
   // Products of tiny numbers fade away to 0 and −0.
