@@ -6,6 +6,7 @@ its name is part of the answer.
 
 import argparse
 import functools
+import itertools
 import json
 import os
 import sys
@@ -167,6 +168,175 @@ def ways_recurrent(make, packed, case, x, dy, input, input_bias, recurrent, recu
     yield "packed" if packed else "padded", run
 
 
+def attention_ways(inputs, seed, function):
+    """`function` of leaves, forward or (seed given) forward and backward: context and gradients."""
+    leaves = [each.detach().requires_grad_(seed is not None) for each in inputs]
+
+    def run(call=function):
+        if seed is None:
+            return call(*leaves)
+        for leaf in leaves:
+            leaf.grad = None
+        with torch.enable_grad():
+            context = call(*leaves)
+            context.backward(seed)
+        return context
+
+    def output(call):
+        parts = [run(call).detach()] + [leaf.grad for leaf in leaves[:3] if seed is not None]
+        return torch.cat([part.reshape(-1) for part in parts])
+
+    for name, call in (("eager", function), ("compile", None)):
+        if name == "compile":
+            if EAGER_ONLY:
+                continue
+            call = compiled(function)
+        way = functools.partial(run, call)
+        way.output = functools.partial(output, call)
+        yield name, way
+
+
+def ways_attention(hidden, case, q, k, v, dy, lengths):
+    """scaled_dot_product_attention in its best public ways: is_causal; masks of booleans or of numbers."""
+    seed = dy if case["backward"] else None
+    options = {"dropout_p": case["dropout"] / 10}
+    masks = [("", options)]
+    if hidden == "causal":
+        masks = [("", options | {"is_causal": True})]
+    elif hidden != "none":
+        places = torch.arange(case["keys"])
+        if hidden == "padding":
+            seen = (places[None, :] < lengths[:, None])[:, None, None, :]
+        else:
+            seen = ((places[None, :] - places[:, None]).abs() <= case["window"])[None, None]
+        numbers = torch.zeros(seen.shape).masked_fill(~seen, -torch.inf)
+        masks = [("bool ", options | {"attn_mask": seen}), ("float ", options | {"attn_mask": numbers})]
+    for name, given in masks:
+        function = functools.partial(F.scaled_dot_product_attention, **given)
+        for way, run in itertools.islice(attention_ways((q, k, v), seed, function), 1):
+            yield name + way, run
+
+
+def sparsemax(scores):
+    """Martins and Astudillo 2016: by sorting."""
+    ordered = torch.sort(scores, -1, descending=True).values
+    sums = ordered.cumsum(-1) - 1
+    counts = torch.arange(1, scores.shape[-1] + 1, dtype=scores.dtype)
+    support = (counts * ordered > sums).sum(-1, keepdim=True)
+    return torch.relu(scores - sums.gather(-1, support - 1) / support)
+
+
+def entmax15(scores):
+    """Peters et al. 2019: by sorting."""
+    scores = scores / 2
+    scores = scores - scores.amax(-1, keepdim=True).detach()
+    ordered = torch.sort(scores, -1, descending=True).values
+    counts = torch.arange(1, scores.shape[-1] + 1, dtype=scores.dtype)
+    mean, square = ordered.cumsum(-1) / counts, (ordered * ordered).cumsum(-1) / counts
+    tau = mean - torch.sqrt(torch.clamp((1 - counts * (square - mean * mean)) / counts, min=0))
+    support = (tau <= ordered).sum(-1, keepdim=True)
+    weights = torch.relu(scores - tau.gather(-1, support - 1))
+    return weights * weights
+
+
+def heads_of(x, heads):
+    """[batch, length, heads·width] to [batch, heads, length, width]"""
+    return x.unflatten(-1, (heads, -1)).transpose(1, 2)
+
+
+def turned(x):
+    """Rotary positions: neighbouring features are turned as a pair."""
+    time, width = x.shape[-2:]
+    angles = torch.outer(torch.arange(time).float(), 10000.0 ** (-torch.arange(0, width, 2) / width))
+    a, b = x[..., 0::2], x[..., 1::2]
+    cosine, sine = angles.cos(), angles.sin()
+    return torch.stack((a * cosine - b * sine, a * sine + b * cosine), -1).flatten(-2)
+
+
+def mechanism_formula(name, case):
+    """A plain formulation: of q, k, v, then the tokens that the mechanism takes, then what it learned."""
+    heads, queries, keys, width = case["heads"], case["queries"], case["keys"], case["width"]
+    attention = F.scaled_dot_product_attention
+    places = torch.arange(keys)
+    near = places[None, :] - places[:queries, None]
+    seen = torch.ones(case["batch"], heads, queries, keys)
+    slopes = 2.0 ** (-8 * (torch.arange(heads) + 1) / heads)
+    lean = -slopes[:, None, None] * near.abs()
+
+    def product(q, k, v, align):
+        return align(q @ k.transpose(-1, -2) / width**0.5) @ v
+
+    def additive_scores(x, y, wq, wk, theta, bias=None):
+        q, k = heads_of(x @ wq, heads), heads_of(y @ wk if bias is None else y @ wk + bias, heads)
+        return torch.einsum("bhnmd,hd->bhnm", torch.tanh(q[..., :, None, :] + k[..., None, :, :]), theta)
+
+    def dense(x, w1, b1, w2, b2):
+        inner = heads_of(torch.relu(x @ w1 + b1), heads)
+        return inner @ w2.mT + b2[:, None]
+
+    def factorized_dense(x, w1, b1, w2, b2):
+        both = heads_of(torch.relu(x @ w1 + b1), heads) @ w2 + b2
+        return (both[..., :2, None] * both[..., None, 2:]).flatten(-2)[..., :keys]
+
+    def relative(q, k, v, a, b):
+        row = near.clamp(-2, 2) + 2
+        of_keys = (q @ a.mT).gather(-1, row.expand(*q.shape[:2], -1, -1))
+        p = torch.softmax((q @ k.mT + of_keys) / width**0.5, -1)
+        by_row = torch.zeros(*p.shape[:-1], 5).scatter_add(-1, row.expand_as(p), p)
+        return p @ v + by_row @ b
+
+    def local(q, k, v, x, w, theta):
+        guess = (torch.tanh(heads_of(x @ w, heads)) * theta[:, None]).sum(-1, keepdim=True)
+        centre = keys * torch.sigmoid(guess)
+        scores = (q @ k.mT / width**0.5).masked_fill((places - centre).abs() > 2, -torch.inf)
+        return (torch.softmax(scores, -1).nan_to_num() * torch.exp(-2 * (places - centre) ** 2 / 4)) @ v
+
+    def mixture(q, k, v, x, y, shares, *learned):
+        alpha = torch.softmax(shares, -1)[..., None, None]
+        scores = alpha[:, 0] * (q @ k.mT / width**0.5) + alpha[:, 1] * additive_scores(x, y, *learned)
+        return torch.softmax(scores, -1) @ v
+
+    def alone(scores, *rest):  # scores from tokens and maps only
+        return lambda q, k, v, *given: torch.softmax(scores(*given), -1) @ v + 0 * (q + k)
+
+    return {
+        "dot": lambda q, k, v: attention(q, k, v, scale=1.0),
+        "scaled_dot": attention,
+        "softmax": attention,
+        "causal": functools.partial(attention, is_causal=True),
+        "window": lambda q, k, v: attention(q, k, v, attn_mask=near.abs() <= 2),
+        "alibi": lambda q, k, v: attention(q, k, v, attn_mask=lean[None]),
+        "cosine": lambda q, k, v: attention(F.normalize(q, dim=-1), F.normalize(k, dim=-1), v, scale=1.0),
+        "rotary": lambda q, k, v: attention(turned(q), turned(k), v),
+        "sparsemax": lambda q, k, v: product(q, k, v, sparsemax),
+        "entmax15": lambda q, k, v: product(q, k, v, entmax15),
+        # Weights in full, as they have to be when each query sees keys of its own.
+        "uniform": lambda q, k, v: (seen / seen.sum(-1, keepdim=True)).expand(*q.shape[:-1], -1) @ v + 0 * (q + k),
+        "general": lambda q, k, v, w: attention(q @ w, k, v, scale=1.0),
+        "additive": alone(additive_scores),
+        "concat": alone(additive_scores),
+        "projected": lambda q, k, v, x, y, wq, wk: attention(
+            heads_of(x @ wq, heads), heads_of(y @ wk, heads), v) + 0 * (q + k),
+        "location": alone(lambda x, w: x[:, None] @ w.mT),
+        "dense_synth": alone(dense),
+        "random_synth": alone(lambda r: r[None, :, :queries, :keys].expand(case["batch"], -1, -1, -1)),
+        "factorized_random_synth": alone(lambda a, b: (a @ b.mT).expand(case["batch"], -1, -1, -1)),
+        "factorized_dense_synth": alone(factorized_dense),
+        "relative": relative,
+        "local_p": local,
+        "mixture": mixture,
+    }[name]
+
+
+def ways_mechanism(name, case, q, k, v, dy, lengths, *given):
+    """Forward and backward of a plain formulation."""
+    yield from attention_ways((q, k, v, *given), dy, mechanism_formula(name, case))
+
+
+ATTENTION = {"q": ("batch", "heads", "queries", "width"), "k": ("batch", "heads", "keys", "width"),
+             "v": ("batch", "heads", "keys", "width"), "dy": ("batch", "heads", "queries", "width"),
+             "lengths": ("batch",)}
+
 RECURRENT = {"x": ("time", "batch", "width"), "dy": ("time", "batch", "width"), "input": ("width", "all"),
              "input_bias": ("all",), "recurrent": ("width", "all"), "recurrent_bias": ("all",), "lengths": ("batch",)}
 
@@ -190,6 +360,26 @@ OPERATIONS = {
 for name, function in {"add": lambda x, w: x + w, "multiply": lambda x, w: x * w, "tanh": lambda x, w: torch.tanh(x),
                        "matmul": torch.mm, "chain": chain}.items():
     OPERATIONS["overhead_" + name] = (ways_overhead(function), dict.fromkeys(("x", "w", "seed"), ("side", "side")))
+
+for name in ("none", "causal", "padding", "window"):
+    OPERATIONS["attention_" + name] = (functools.partial(ways_attention, name), ATTENTION)
+TOKENS = {"query_tokens": ("batch", "queries", "all"), "key_tokens": ("batch", "keys", "all")}
+MAP, THETA, HIDDEN = ("all", "all"), ("heads", "width"), ("all",)
+TABLE = ("heads", "keys", "width")
+ADDITIVE = [MAP, MAP, THETA, HIDDEN]
+# What a mechanism is given beside q, k and v: tokens of queries (1) or of both (2), then what it learned.
+GIVEN = {"additive": (2, ADDITIVE), "concat": (2, ADDITIVE[:3]), "projected": (2, [MAP, MAP]),
+         "general": (0, [("heads", "width", "width")]), "location": (1, [("heads", "keys", "all")]),
+         "dense_synth": (1, [MAP, HIDDEN, TABLE, ("heads", "keys")]), "random_synth": (0, [("heads", "keys", "keys")]),
+         "factorized_random_synth": (0, [("heads", "keys", 8)] * 2),
+         "factorized_dense_synth": (1, [MAP, HIDDEN, ("heads", "width", "more"), ("heads", 1, "more")]),
+         "relative": (0, [("heads", 5, "width")] * 2), "local_p": (1, [MAP, THETA]),
+         "mixture": (2, [("heads", 2), *ADDITIVE])}
+for name in ("dot", "scaled_dot", "softmax", "causal", "alibi", "cosine", "sparsemax", "entmax15", "uniform", "window",
+             "rotary", *GIVEN):
+    tokens, learned = GIVEN.get(name, (0, []))
+    shapes = ATTENTION | dict(list(TOKENS.items())[:tokens]) | {f"learned{i}": x for i, x in enumerate(learned)}
+    OPERATIONS["mechanism_" + name] = (functools.partial(ways_mechanism, name), shapes)
 
 EAGER_ONLY = False
 OUTPUT = False
@@ -259,7 +449,7 @@ def prepare(case, folder):
     tensors = []
     for name, shape in inputs.items():
         values = numpy.fromfile(os.path.join(folder, name + ".f32"), dtype="<f4")
-        tensors.append(torch.from_numpy(values.reshape([case[each] for each in shape])))
+        tensors.append(torch.from_numpy(values.reshape([case.get(each, each) for each in shape])))
     return fastest([way for way in usable(ways(case, *tensors))])
 
 

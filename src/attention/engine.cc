@@ -1,8 +1,10 @@
-// The schedules of attention: forward, backward and weights are three drivers over the same stages. Tiles have 60
-// queries and 128 keys, counted from the first of their own sequence, so that what a row computes depends on nothing
-// but its sequence. Only peak and τ of a row are kept; the other two passes make the scores again.
+// The schedules of attention: forward, backward and weights are three drivers over the same stages. Tiles have 128
+// keys, counted from the first of their own sequence, so that what a row computes depends on nothing but its sequence;
+// a row knows nothing of the rows beside it, so their number is a matter of speed. Only peak and τ of a row are kept;
+// the other two passes make the scores again.
 //
-// One tile's journey: score.forward -> bias -> scopes -> align -> dropout -> context += p·v.
+// One tile's journey: score.forward -> bias -> scopes -> align -> dropout -> context += p·v, a dozen queries at a time,
+// so that their scores never leave the first cache.
 #include <algorithm>
 #include <cstring>
 
@@ -18,8 +20,11 @@
 namespace regard {
 namespace {
 
-constexpr std::int64_t kQueryTile = 60;  // ten register blocks of a product
-constexpr std::int64_t kKeyTile = 128;   // a tile of scores and the keys and values beside it stay in the second cache
+constexpr std::int64_t kQueryTile = 60;  // ten register blocks of a product: what a thread takes at a time
+constexpr std::int64_t kQueryPart = 12;  // queries that share a view when they do not see all of a tile
+constexpr std::int64_t kMostQueries = kQueryTile + kQueryPart;  // the last rows of a sequence join the tile before
+constexpr std::int64_t kBackTile = kTallestTile;  // of a backward tile: what is added to keys and values is read less
+constexpr std::int64_t kMaskedPart = 24;  // queries of a backward tile that share a view when they do not see all
 
 using Cover = Scope::Cover;
 
@@ -43,21 +48,32 @@ struct View {
   View(const AttendCall& c, const Tensor& values)
       : call(c),
         stages(c.mechanism->stages()),
-        batch(c.q[0]),
-        heads(c.q[1]),
-        groups(c.k[1]),
-        queries(c.q[2]),
-        keys(c.k[2]),
+        tiles(stages.score->tiles()),
+        batch(c.batch),
+        heads(c.sizes.heads),
+        key_groups(c.k[1]),
+        queries(c.queries),
+        keys(c.keys),
         width(c.q[3]),
+        key_width(c.k[3]),
+        shares_queries(c.q[0] == 1 && c.batch != 1),
+        shares_keys(c.k[0] == 1 && c.batch != 1),
         q(c.q.data<T>()),
         k(c.k.data<T>()) {
     if (values.defined()) {
       v = values.data<T>();
+      value_groups = values[1];
       value_width = values[3];
     }
     const Shape all = {batch, heads, queries, keys};
     if (c.theta.defined()) theta = c.theta.data<T>();
-    if (c.theta.defined() && c.theta.rank() == 2) theta_step = width;
+    if (c.theta.defined() && c.theta[0] != 1) theta_step = c.theta[1];
+    if (c.table.defined()) table = c.table.data<T>();
+    if (c.table.defined() && c.table[0] != 1) table_step = c.table[1];
+    if (c.centres.defined()) centres = c.centres.data<T>();
+    for (const auto& scope : stages.scopes) {
+      if (scope->gates()) gate = scope.get();
+    }
     if (c.bias.defined()) {
       bias = c.bias.data<T>();
       const Tensor spread = c.bias.expand(all);
@@ -70,22 +86,36 @@ struct View {
     }
   }
 
-  std::int64_t group_of(std::int64_t head) const { return head / (heads / groups); }
-  // Row `first` and those behind it of one head.
+  // Heads that share keys or values are a unit: what they need is prepared together, and their gradients added up in
+  // order. A unit has one or more lists of keys and of values.
+  std::int64_t units() const { return v == nullptr ? key_groups : std::min(key_groups, value_groups); }
+  std::int64_t unit_heads() const { return units() == 0 ? 0 : heads / units(); }
+  std::int64_t unit_keys() const { return units() == 0 ? 0 : key_groups / units(); }
+  std::int64_t unit_values() const { return units() == 0 || v == nullptr ? 0 : value_groups / units(); }
+  // Keys and values come in lists, one an item and group.
+  std::int64_t key_list(std::int64_t item, std::int64_t head) const {
+    return (shares_keys ? 0 : item) * key_groups + head / (heads / key_groups);
+  }
+  std::int64_t value_list(std::int64_t item, std::int64_t head) const {
+    return item * value_groups + head / (heads / value_groups);
+  }
+  std::int64_t query_row(std::int64_t item, std::int64_t head, std::int64_t query) const {
+    return ((shares_queries ? 0 : item) * heads + head) * queries + query;
+  }
   RowsOf<const T> query_rows(std::int64_t item, std::int64_t head, Range range) const {
-    return {q + ((item * heads + head) * queries + range.begin) * width, size(range.count()), size(width), size(width)};
+    return {q + query_row(item, head, range.begin) * width, size(range.count()), size(width), size(width)};
   }
-  RowsOf<const T> key_rows(std::int64_t item, std::int64_t group, Range range) const {
-    return {k + ((item * groups + group) * keys + range.begin) * width, size(range.count()), size(width), size(width)};
+  RowsOf<const T> key_rows(std::int64_t list, Range range) const {
+    return {k + (list * keys + range.begin) * key_width, size(range.count()), size(key_width), size(key_width)};
   }
-  RowsOf<const T> value_rows(std::int64_t item, std::int64_t group, Range range) const {
-    return {v + ((item * groups + group) * keys + range.begin) * value_width, size(range.count()), size(value_width),
-            size(value_width)};
+  RowsOf<const T> value_rows(std::int64_t list, Range range) const {
+    return {v + (list * keys + range.begin) * value_width, size(range.count()), size(value_width), size(value_width)};
   }
   std::int64_t row(std::int64_t item, std::int64_t head, std::int64_t query) const {
     return (item * heads + head) * queries + query;
   }
   const T* theta_of(std::int64_t head) const { return theta == nullptr ? nullptr : theta + head * theta_step; }
+  const T* table_of(std::int64_t head) const { return table == nullptr ? nullptr : table + head * table_step; }
   // By where the query stands, so that one query at a time drops what the whole drops.
   RandomKey key_of(const Place& place, std::size_t i) const {
     std::uint64_t id;
@@ -97,10 +127,13 @@ struct View {
 
   const AttendCall& call;
   const Stages& stages;
-  std::int64_t batch, heads, groups, queries, keys, width, value_width = 0;
-  const T *q, *k, *v = nullptr, *theta = nullptr, *bias = nullptr;
+  const PairTiles& tiles;
+  std::int64_t batch, heads, key_groups, value_groups = 1, queries, keys, width, key_width, value_width = 0;
+  bool shares_queries, shares_keys;  // all items have the same
+  const T *q, *k, *v = nullptr, *theta = nullptr, *table = nullptr, *centres = nullptr, *bias = nullptr;
+  const Scope* gate = nullptr;
   const std::int8_t* mask = nullptr;
-  std::int64_t theta_step = 0, bias_steps[4] = {}, mask_steps[4] = {};
+  std::int64_t theta_step = 0, table_step = 0, bias_steps[4] = {}, mask_steps[4] = {};
 };
 
 // The sequences of each item, and how the work is cut.
@@ -113,10 +146,16 @@ struct Plan {
   Segment* segments = nullptr;            // of all items, one after another
   std::int64_t* first_segment = nullptr;  // [batch + 1]
   Block* blocks = nullptr;                // of one head each, the same for all heads
+  std::int64_t* first_block = nullptr;    // [batch + 1]
   std::int64_t block_count = 0;
   std::int64_t panel_rows = 0, tiles = 0;  // of the item that has most
   std::int64_t longest = 0;                // keys of the longest sequence
 };
+
+inline std::int64_t blocks_of(Range queries) {
+  return queries.count() == 0 ? 0
+                              : std::max<std::int64_t>(1, (queries.count() + kQueryTile - kQueryPart - 1) / kQueryTile);
+}
 
 template <class T>
 Plan make_plan(const View<T>& view, Arena& arena) {
@@ -137,7 +176,7 @@ Plan make_plan(const View<T>& view, Arena& arena) {
       panels += (keys.count() + 15) / 16 * 16;
       tiles += (keys.count() + kKeyTile - 1) / kKeyTile;
       plan.longest = std::max(plan.longest, keys.count());
-      plan.block_count += (queries.count() + kQueryTile - 1) / kQueryTile;
+      plan.block_count += blocks_of(queries);
     };
     if (documents == nullptr) {
       add({0, view.queries}, {0, length});
@@ -153,80 +192,91 @@ Plan make_plan(const View<T>& view, Arena& arena) {
   }
   plan.first_segment[view.batch] = count;
   plan.blocks = allocate<Plan::Block>(arena, plan.block_count);
+  plan.first_block = allocate<std::int64_t>(arena, view.batch + 1);
   std::int64_t block = 0;
   for (std::int64_t item = 0; item < view.batch; ++item) {
+    plan.first_block[item] = block;
     for (std::int64_t s = plan.first_segment[item]; s < plan.first_segment[item + 1]; ++s) {
       const Segment& segment = plan.segments[s];
-      for (std::int64_t i = segment.queries.begin; i < segment.queries.end; i += kQueryTile) {
-        plan.blocks[block++] = {item, &segment, {i, std::min(i + kQueryTile, segment.queries.end)}};
+      for (std::int64_t i = segment.queries.begin, end = 0; i < segment.queries.end; i = end) {
+        end = i + kMostQueries >= segment.queries.end ? segment.queries.end : i + kQueryTile;
+        plan.blocks[block++] = {item, &segment, {i, end}};
       }
     }
   }
+  plan.first_block[view.batch] = block;
   return plan;
 }
 
-// Rows of keys or values of all items and groups, ready for tiles: in panels of 16, and whether a tile is finite.
+// Rows of keys or values of some heads ("slots"), ready for tiles: in panels of 16, and whether a tile is finite.
 template <class T>
 struct Packed {
-  const T* rows = nullptr;  // as prepared; null: as they are
   float* panels = nullptr;
   bool* finite = nullptr;
   std::int64_t width = 0, panel_rows = 0, tiles = 0;
 
-  Packed(const Plan& plan, std::int64_t lists, std::int64_t row_width, bool packs, Arena& arena)
+  Packed(const Plan& plan, std::int64_t slots, std::int64_t row_width, bool packs, Arena& arena)
       : width(row_width), panel_rows(plan.panel_rows), tiles(plan.tiles) {
-    if (packs && std::is_same_v<T, float>) panels = allocate<float>(arena, lists * panel_rows * width);
-    finite = allocate<bool>(arena, lists * tiles);
+    if (packs && std::is_same_v<T, float>) panels = allocate<float>(arena, slots * panel_rows * width);
+    finite = allocate<bool>(arena, slots * tiles);
   }
-  void pack(const Segment& segment, std::int64_t list, RowsOf<const T> from) const {  // the rows of the segment
-    if constexpr (std::is_same_v<T, float>) {
-      if (panels != nullptr) {
-        regard::pack(as_matrix(from).transposed(), panels + (list * panel_rows + segment.panels) * width);
-      }
-    }
+  void pack(const Segment& segment, std::int64_t slot, RowsOf<const T> from) const {  // the rows of the segment
     for (std::int64_t t = 0; t * kKeyTile < segment.keys.count(); ++t) {
       const std::int64_t begin = t * kKeyTile, end = std::min(begin + kKeyTile, segment.keys.count());
-      finite[list * tiles + segment.tile + t] =
-          all_finite({from.row(size(begin)), size(end - begin), from.width, from.stride});
+      const RowsOf<const T> rows{from.row(size(begin)), size(end - begin), from.width, from.stride};
+      finite[slot * tiles + segment.tile + t] = all_finite(rows);
+      if constexpr (std::is_same_v<T, float>) {
+        if (panels != nullptr) {
+          regard::pack(as_matrix(rows).transposed(), panels + (slot * panel_rows + segment.panels + begin) * width);
+        }
+      }
     }
   }
-  KeysOf<T> tile(const Segment& segment, std::int64_t list, std::int64_t t, RowsOf<const T> from) const {
-    KeysOf<T> keys{from, {}, finite[list * tiles + segment.tile + t]};
+  // `from` are rows of tile t, the first of them `skipped` behind its beginning, a multiple of 16.
+  KeysOf<T> tile(const Segment& segment, std::int64_t slot, std::int64_t t, std::int64_t skipped,
+                 RowsOf<const T> from) const {
+    KeysOf<T> keys{from, {}, finite[slot * tiles + segment.tile + t]};
     if (panels != nullptr) {
-      keys.packed = {panels + (list * panel_rows + segment.panels + t * kKeyTile) * width, size(width), from.count};
+      const std::int64_t row = slot * panel_rows + segment.panels + t * kKeyTile + skipped;
+      keys.packed = {panels + row * width, size(width), from.count};
     }
     return keys;
   }
 };
 
-// The keys as the score wants them.
+// The keys as the score wants them, in slots that hold a unit each.
 template <class T>
 struct PreparedKeys {
-  PreparedKeys(const View<T>& view, const Plan& plan, Arena& arena)
-      : packed(plan, view.batch * view.groups, view.width, view.stages.score->is_product(), arena) {
-    if (view.stages.score->prepares_keys()) {
-      prepared = allocate<T>(arena, view.batch * view.groups * view.keys * view.width);
+  PreparedKeys(const View<T>& view, const Plan& plan, std::int64_t slots, Arena& arena)
+      : packed(plan, slots * view.unit_keys(), view.key_width, view.tiles.is_product(), arena) {
+    if (view.tiles.prepares_keys()) {
+      prepared = allocate<T>(arena, slots * view.unit_keys() * view.keys * view.key_width);
     }
   }
-  void prepare(const View<T>& view, const Plan& plan, std::int64_t item, std::int64_t group) const {
-    for (std::int64_t s = plan.first_segment[item]; s < plan.first_segment[item + 1]; ++s) {
-      const Segment& segment = plan.segments[s];
-      if (prepared != nullptr) {
-        const RowsOf<const T> to = rows_of(view, item, group, segment.keys);
-        view.stages.score->prepare_keys(view.key_rows(item, group, segment.keys),
-                                        RowsOf<T>{const_cast<T*>(to.data), to.count, to.width, to.stride});
+  void prepare(const View<T>& view, const Plan& plan, std::int64_t slot, std::int64_t item, std::int64_t unit) const {
+    for (std::int64_t i = 0; i < view.unit_keys(); ++i) {
+      const std::int64_t head = unit * view.unit_heads() + i * (view.heads / view.key_groups);
+      for (std::int64_t s = plan.first_segment[item]; s < plan.first_segment[item + 1]; ++s) {
+        const Segment& segment = plan.segments[s];
+        const RowsOf<const T> to = rows_of(view, slot, item, head, segment.keys);
+        if (prepared != nullptr) {
+          view.tiles.prepare_keys(view.call.sizes, view.key_rows(view.key_list(item, head), segment.keys),
+                                  RowsOf<T>{const_cast<T*>(to.data), to.count, to.width, to.stride});
+        }
+        packed.pack(segment, slot * view.unit_keys() + i, to);
       }
-      packed.pack(segment, item * view.groups + group, rows_of(view, item, group, segment.keys));
     }
   }
-  RowsOf<const T> rows_of(const View<T>& view, std::int64_t item, std::int64_t group, Range range) const {
-    RowsOf<const T> rows = view.key_rows(item, group, range);
-    if (prepared != nullptr) rows.data = prepared + (rows.data - view.k);
-    return rows;
+  std::int64_t place(const View<T>& view, std::int64_t slot, std::int64_t head) const {
+    return slot * view.unit_keys() + head / (view.heads / view.key_groups) % view.unit_keys();
   }
-  KeysOf<T> tile(const View<T>& view, const Segment& segment, const Place& place, std::int64_t t) const {
-    const std::int64_t group = view.group_of(place.head);
-    return packed.tile(segment, place.item * view.groups + group, t, rows_of(view, place.item, group, place.keys));
+  RowsOf<const T> rows_of(const View<T>& view, std::int64_t slot, std::int64_t item, std::int64_t head,
+                          Range range) const {
+    RowsOf<const T> rows = view.key_rows(view.key_list(item, head), range);
+    if (prepared != nullptr) {
+      rows.data = prepared + (place(view, slot, head) * view.keys + range.begin) * view.key_width;
+    }
+    return rows;
   }
 
   T* prepared = nullptr;
@@ -234,11 +284,14 @@ struct PreparedKeys {
 };
 
 template <class T>
-void prepare_values(const View<T>& view, const Plan& plan, const Packed<T>& values, std::int64_t item,
-                    std::int64_t group) {
-  for (std::int64_t s = plan.first_segment[item]; s < plan.first_segment[item + 1]; ++s) {
-    const Segment& segment = plan.segments[s];
-    values.pack(segment, item * view.groups + group, view.value_rows(item, group, segment.keys));
+void prepare_values(const View<T>& view, const Plan& plan, const Packed<T>& values, std::int64_t slot,
+                    std::int64_t item, std::int64_t unit) {
+  for (std::int64_t i = 0; i < view.unit_values(); ++i) {
+    const std::int64_t list = item * view.value_groups + unit * view.unit_values() + i;
+    for (std::int64_t s = plan.first_segment[item]; s < plan.first_segment[item + 1]; ++s) {
+      const Segment& segment = plan.segments[s];
+      values.pack(segment, slot * view.unit_values() + i, view.value_rows(list, segment.keys));
+    }
   }
 }
 
@@ -269,18 +322,17 @@ void mask_select(const View<T>& view, const Place& place, RowsOf<T> s) {
   }
 }
 
-// A block of queries against the tiles of its keys.
+// A block of queries against the tiles of its keys, which are prepared in a slot.
 template <class T>
 struct BlockWork {
-  BlockWork(const View<T>& v, const PreparedKeys<T>& k, const Plan::Block& block, std::int64_t head)
-      : view(v), keys(k), segment(*block.segment) {
-    place = {block.item, head, v.heads, block.queries, segment.keys, v.call.offset};
-    visible = segment.keys;
-    for (const auto& scope : v.stages.scopes) {
-      if (v.call.staged) break;
-      const Range range = scope->visible(place);
-      visible = {std::max(visible.begin, range.begin), std::min(visible.end, range.end)};
-    }
+  BlockWork(const View<T>& v, const PreparedKeys<T>& k, std::int64_t in_slot, const Plan::Block& block,
+            std::int64_t head)
+      : view(v), keys(k), slot(in_slot), segment(*block.segment) {
+    place = {block.item,    head,         &v.call.sizes,
+             block.queries, segment.keys, segment.keys,
+             v.call.offset, nullptr,      std::is_same_v<T, double>};
+    if (v.centres != nullptr) place.centres = v.centres + v.row(block.item, head, 0);
+    visible = seen_by(place);
     if (visible.count() == 0) visible = {segment.keys.begin, segment.keys.begin};
     first_tile = (visible.begin - segment.keys.begin) / kKeyTile;
     begin = segment.keys.begin + first_tile * kKeyTile;
@@ -301,8 +353,44 @@ struct BlockWork {
     }
   }
 
-  void score(const Place& tile, std::int64_t t, Cover cover, RowsOf<const T> q, RowsOf<T> s) const {
-    view.stages.score->forward(q, keys.tile(view, segment, tile, t), view.theta_of(tile.head), s);
+  // each(place, number of the tile, cover) for the parts of a tile that have visible keys: `count` queries each, or if
+  // nothing is hidden `most`. Of the keys only panels that are seen.
+  template <class Each>
+  void for_each_part(const Place& tile, std::int64_t t, Cover cover, std::int64_t count, std::int64_t most,
+                     Each each) const {
+    const std::int64_t step = cover == Cover::kAll ? most : count;
+    for (std::int64_t i = tile.queries.begin; i < tile.queries.end; i += step) {
+      Place part = tile;
+      part.queries = {i, std::min(i + step, tile.queries.end)};
+      if (cover == Cover::kAll) {
+        each(part, t, cover);
+        continue;
+      }
+      const Range seen = seen_by(part);
+      const std::int64_t skipped = std::max<std::int64_t>(0, seen.begin - tile.keys.begin) / 16 * 16;
+      const std::int64_t used = std::max<std::int64_t>(0, seen.end - tile.keys.begin + 15) / 16 * 16;
+      part.keys = {tile.keys.begin + skipped, std::min(tile.keys.begin + used, tile.keys.end)};
+      if (part.keys.count() == 0) continue;
+      const Cover own = cover_of(part);
+      if (own != Cover::kNone) each(part, t, own);
+    }
+  }
+
+  KeysOf<T> keys_of(const Place& tile, std::int64_t t) const {
+    return keys.packed.tile(segment, keys.place(view, slot, tile.head), t, skipped_in(tile, t),
+                            keys.rows_of(view, slot, tile.item, tile.head, tile.keys));
+  }
+  KeysOf<T> values_of(const Packed<T>& values, const Place& tile, std::int64_t t) const {
+    const std::int64_t list = view.value_list(tile.item, tile.head);
+    const std::int64_t place_in = slot * view.unit_values() + list % view.value_groups % view.unit_values();
+    return values.tile(segment, place_in, t, skipped_in(tile, t), view.value_rows(list, tile.keys));
+  }
+
+  void score(const Place& tile, std::int64_t t, Cover cover, RowsOf<const T> q, RowsOf<T> s,
+             Ahead* ahead = nullptr) const {
+    KeysOf<T> k = keys_of(tile, t);
+    k.ahead = ahead;
+    view.tiles.forward(tile, q, k, view.theta_of(tile.head), s);
     if (view.bias != nullptr) {
       for (std::size_t i = 0; i < s.count; ++i) {
         const T* from = view.bias + bias_at(tile, i);
@@ -329,6 +417,10 @@ struct BlockWork {
     }
   }
 
+  void gate(const Place& tile, RowsOf<T> p) const {
+    if (view.gate != nullptr) view.gate->gate(tile, p);
+  }
+
   // The tile's part of a buffer of whole rows, or all of a buffer for one tile.
   RowsOf<T> part(T* buffer, std::int64_t stride, const Place& tile, bool whole) const {
     return {buffer + (whole ? tile.keys.begin - begin : 0), rows(), size(tile.keys.count()), size(stride)};
@@ -336,12 +428,27 @@ struct BlockWork {
 
   const View<T>& view;
   const PreparedKeys<T>& keys;
+  const std::int64_t slot;
   const Segment& segment;
   Place place;
   Range visible;
   std::int64_t first_tile, begin;
 
  private:
+  std::int64_t skipped_in(const Place& tile, std::int64_t t) const {
+    return tile.keys.begin - segment.keys.begin - t * kKeyTile;
+  }
+  Range seen_by(const Place& queries) const {
+    Range seen = segment.keys;
+    Place block = queries;
+    block.keys = segment.keys;
+    for (const auto& scope : view.stages.scopes) {
+      if (view.call.staged) break;
+      const Range range = scope->visible(block);
+      seen = {std::max(seen.begin, range.begin), std::min(seen.end, range.end)};
+    }
+    return seen;
+  }
   Cover cover_of(const Place& tile) const {
     if (view.call.staged) return Cover::kSome;  // so that no scope is left out
     Cover cover = Cover::kAll;
@@ -367,57 +474,119 @@ void clear(RowsOf<T> x) {
   for (std::size_t i = 0; i < x.count; ++i) std::fill_n(x.row(i), x.width, T(0));
 }
 
-// The memory of a thread.
+// Whether a block needs its rows whole: then all tiles of them are held at once.
+template <class T>
+bool needs_whole_rows(const View<T>& view) {
+  return !view.stages.align->streams() || view.stages.read->is_pointer() || view.call.staged;
+}
+
+// The memory of a thread: the scores of a part forward and of a tile backward, or whole rows of as many queries as
+// share them.
 template <class T>
 struct Buffers {
-  Buffers(const View<T>& view, const Plan& plan)
-      : stride(view.stages.align->streams() && !view.call.staged
-                   ? kKeyTile
-                   : std::max<std::int64_t>(1, (plan.longest + 15) / 16 * 16)),
-        query_size((kQueryTile * view.width + 15) / 16 * 16),
-        total(2 * query_size + 2 * kQueryTile * stride + 64 * (stride / kKeyTile + 1)) {}
+  Buffers(const View<T>& view, const Plan& plan, bool goes_back)
+      : backward(goes_back),
+        whole(needs_whole_rows(view)),
+        most(backward && !whole ? kBackTile : kMostQueries),
+        stride(whole ? std::max<std::int64_t>(1, (plan.longest + 15) / 16 * 16) : kKeyTile),
+        query_size((most * view.width + 15) / 16 * 16),
+        score_size(most * stride),
+        factor_size((most + 15) / 16 * 16),
+        extra_size(view.gate != nullptr || view.stages.read->is_pointer() ? score_size : 0),
+        // Who goes stage by stage keeps the factors of every tile.
+        total((backward ? 2 : 1) * (query_size + score_size) + extra_size +
+              factor_size * (view.call.staged ? stride / kKeyTile + 1 : 1)) {}
   void use(T* memory) {
     q = memory;
-    dq = q + query_size;
-    s = dq + query_size;
-    dp = s + kQueryTile * stride;
-    factor = dp + kQueryTile * stride;
+    s = q + query_size;
+    extra = s + score_size;
+    dq = extra + extra_size;
+    dp = dq + query_size;
+    factor = backward ? dp + score_size : dq;
   }
   RowsOf<T> queries(T* at, std::size_t count, std::int64_t width) const {
     return {at, count, size(width), size(width)};
   }
 
-  std::int64_t stride, query_size, total;
-  T *q = nullptr, *dq = nullptr, *s = nullptr, *dp = nullptr, *factor = nullptr;
+  bool backward, whole;
+  std::int64_t most, stride, query_size, score_size, factor_size, extra_size, total;
+  T *q = nullptr, *s = nullptr, *extra = nullptr, *factor = nullptr, *dq = nullptr, *dp = nullptr;
+  Ahead* ahead = nullptr;
 };
+
+template <class T>
+RowsOf<T> rows_from(RowsOf<T> x, std::int64_t first, std::size_t count) {
+  return {x.row(size(first)), count, x.width, x.stride};
+}
+
+template <class T>
+void copy_rows(RowsOf<const T> from, RowsOf<T> to) {
+  for (std::size_t i = 0; i < from.count; ++i) std::copy_n(from.row(i), from.width, to.row(i));
+}
+
+// Peak and τ of whole rows; of an align that streams, tile by tile as it does without whole rows.
+template <class T>
+void solve(const BlockWork<T>& work, const Buffers<T>& at, RowsOf<T> whole, T* peak, T* tau) {
+  const Align& align = *work.view.stages.align;
+  if (!align.streams()) return align.solve(whole, peak, tau);
+  std::fill_n(peak, work.rows(), kHidden<T>);
+  std::fill_n(tau, work.rows(), T(0));
+  work.for_each_tile(false, [&](const Place& tile, std::int64_t, Cover) {
+    const RowsOf<T> copy = work.part(at.extra, at.stride, tile, true);
+    copy_rows(RowsOf<const T>(work.part(at.s, at.stride, tile, true)), copy);
+    align.absorb(copy, peak, tau, at.factor);
+  });
+  align.settle(work.rows(), peak, tau, at.factor);
+}
 
 template <class T>
 void forward_block(const BlockWork<T>& work, const Packed<T>& values, Buffers<T> at, T* context, T* peaks, T* taus) {
   const View<T>& view = work.view;
   const Align& align = *view.stages.align;
   const std::int64_t first = view.row(work.place.item, work.place.head, work.place.queries.begin);
-  const RowsOf<T> out{context + first * view.value_width, work.rows(), size(view.value_width), size(view.value_width)};
+  const bool pointer = view.stages.read->is_pointer();
+  const std::int64_t out_width = pointer ? view.keys : view.value_width;
+  const RowsOf<T> out{context + first * out_width, work.rows(), size(out_width), size(out_width)};
   T *peak = peaks + first, *tau = taus + first;
   const RowsOf<T> q = at.queries(at.q, work.rows(), view.width);
-  view.stages.score->prepare_queries(work.query_rows(), q);
-  clear(out);
-  const std::int64_t group = view.group_of(work.place.head);
-  const auto read = [&](const Place& tile, std::int64_t t, RowsOf<T> p) {
+  view.tiles.prepare_queries(view.call.sizes, work.query_rows(), q);
+  const auto read = [&](const Place& tile, std::int64_t t, RowsOf<T> p, RowsOf<T> to, bool fresh) {
+    work.gate(tile, p);
     work.drop(tile, p);
-    const KeysOf<T> v =
-        values.tile(work.segment, tile.item * view.groups + group, t, view.value_rows(tile.item, group, tile.keys));
-    selected_product(as_matrix(RowsOf<const T>(p)), v.rows, v.finite, out);
+    if (pointer) {
+      return copy_rows(RowsOf<const T>(p), RowsOf<T>{to.data + tile.keys.begin, to.count, p.width, to.stride});
+    }
+    const KeysOf<T> v = work.values_of(values, tile, t);
+    selected_product(as_matrix(RowsOf<const T>(p)), v.rows, v.finite, to, fresh, at.ahead);
+    if (view.table != nullptr) view.stages.read->forward(tile, p, view.table_of(tile.head), to);
   };
-  if (align.streams()) {
+  bool fresh = true;  // nothing is read yet
+  if (pointer) {
+    clear(out);
+    fresh = false;
+  }
+  if (!at.whole) {
     std::fill_n(peak, work.rows(), kHidden<T>);
     std::fill_n(tau, work.rows(), T(0));
-    work.for_each_tile(false, [&](const Place& tile, std::int64_t t, Cover cover) {
-      const RowsOf<T> s = work.part(at.s, at.stride, tile, false);
-      work.score(tile, t, cover, q, s);
-      align.absorb(s, peak, tau, at.factor);
-      scale_rows(out, at.factor);
-      read(tile, t, s);
+    work.for_each_tile(false, [&](const Place& whole, std::int64_t tile_number, Cover whole_cover) {
+      if (fresh && whole_cover != Cover::kAll) {
+        clear(out);
+        fresh = false;
+      }
+      work.for_each_part(whole, tile_number, whole_cover, kQueryPart, kMostQueries,
+                         [&](const Place& part, std::int64_t t, Cover cover) {
+                           const std::int64_t row = part.queries.begin - work.place.queries.begin;
+                           const std::size_t count = size(part.queries.count());
+                           const RowsOf<T> s{at.s, count, size(part.keys.count()), size(at.stride)};
+                           const RowsOf<T> to = rows_from(out, row, count);
+                           work.score(part, t, cover, rows_from(q, row, count), s, at.ahead);
+                           align.absorb(s, peak + row, tau + row, at.factor);
+                           if (!fresh) scale_rows(to, at.factor);
+                           read(part, t, s, to, fresh);
+                         });
+      fresh = false;
     });
+    if (fresh) clear(out);
     align.settle(work.rows(), peak, tau, at.factor);
     scale_rows(out, at.factor);
     return;
@@ -428,10 +597,13 @@ void forward_block(const BlockWork<T>& work, const Packed<T>& values, Buffers<T>
     work.score(tile, t, cover, q, s);
   });
   const RowsOf<T> whole{at.s, work.rows(), size(work.span()), size(at.stride)};
-  align.solve(whole, peak, tau);
+  solve(work, at, whole, peak, tau);
   align.weigh(whole, peak, tau);
-  work.for_each_tile(
-      false, [&](const Place& tile, std::int64_t t, Cover) { read(tile, t, work.part(at.s, at.stride, tile, true)); });
+  work.for_each_tile(false, [&](const Place& tile, std::int64_t t, Cover) {
+    read(tile, t, work.part(at.s, at.stride, tile, true), out, fresh);
+    fresh = false;
+  });
+  if (fresh) clear(out);
 }
 
 // The same stage after stage over whole rows, with nothing skipped: what the passes above have to agree with, bit for
@@ -444,11 +616,11 @@ void staged_forward_block(const BlockWork<T>& work, const Packed<T>& values, Buf
   const std::int64_t first = view.row(work.place.item, work.place.head, work.place.queries.begin);
   const RowsOf<T> out{context + first * view.value_width, work.rows(), size(view.value_width), size(view.value_width)};
   T *peak = peaks + first, *tau = taus + first;
-  const auto factor_of = [&](std::int64_t t) { return at.factor + 64 * t; };
+  const auto factor_of = [&](std::int64_t t) { return at.factor + at.factor_size * (t - work.first_tile); };
   const auto part = [&](const Place& tile) { return work.part(at.s, at.stride, tile, true); };
 
   const RowsOf<T> q = at.queries(at.q, work.rows(), view.width);
-  view.stages.score->prepare_queries(work.query_rows(), q);
+  view.tiles.prepare_queries(view.call.sizes, work.query_rows(), q);
   work.for_each_tile(
       true, [&](const Place& tile, std::int64_t t, Cover cover) { work.score(tile, t, cover, q, part(tile)); });
 
@@ -462,15 +634,17 @@ void staged_forward_block(const BlockWork<T>& work, const Packed<T>& values, Buf
     align.solve(whole, peak, tau);
     align.weigh(whole, peak, tau);
   }
-  work.for_each_tile(true, [&](const Place& tile, std::int64_t, Cover) { work.drop(tile, part(tile)); });
+  work.for_each_tile(true, [&](const Place& tile, std::int64_t, Cover) {
+    work.gate(tile, part(tile));
+    work.drop(tile, part(tile));
+  });
 
   clear(out);
-  const std::int64_t group = view.group_of(work.place.head);
   work.for_each_tile(true, [&](const Place& tile, std::int64_t t, Cover) {
     if (align.streams()) scale_rows(out, factor_of(t));
-    const KeysOf<T> v =
-        values.tile(work.segment, tile.item * view.groups + group, t, view.value_rows(tile.item, group, tile.keys));
+    const KeysOf<T> v = work.values_of(values, tile, t);
     selected_product(as_matrix(RowsOf<const T>(part(tile))), v.rows, v.finite, out);
+    if (view.table != nullptr) view.stages.read->forward(tile, part(tile), view.table_of(tile.head), out);
   });
   if (!align.streams()) return;
   align.settle(work.rows(), peak, tau, at.factor);
@@ -480,10 +654,24 @@ void staged_forward_block(const BlockWork<T>& work, const Packed<T>& values, Buf
 // Where gradients go; all is added to.
 template <class T>
 struct Outlets {
-  T *dq, *dk, *dv;  // as q, k and v; dk as the score prepared the keys
-  T* theta;         // of this unit, as theta; null: none
-  T* bias;          // as bias; null: nobody wants it
+  T *dq, *dk, *dv;    // as q, k and v; dk as the score prepared the keys
+  bool add_dq;        // else dq holds nothing yet
+  T *theta, *table;   // of this item, [heads, …]; null: none
+  T *bias, *centres;  // as these; null: nobody wants it
 };
+
+// Σ_j p_ij·dp_ij of a pointer's rows: where a weight is 0, nobody looks at its gradient.
+template <class T>
+void sum_products(RowsOf<const T> dy, RowsOf<const T> p, Range keys, T* to) {
+  for (std::size_t i = 0; i < p.count; ++i) {
+    double sum = 0;
+    for (std::int64_t j = keys.begin; j < keys.end; ++j) {
+      const T weight = p.row(i)[j];
+      if (weight != 0) sum += static_cast<double>(weight) * static_cast<double>(dy.row(i)[j]);
+    }
+    to[i] = static_cast<T>(sum);
+  }
+}
 
 template <class T>
 void backward_block(const BlockWork<T>& work, const Packed<T>& values, Buffers<T> at, const T* context,
@@ -492,111 +680,317 @@ void backward_block(const BlockWork<T>& work, const Packed<T>& values, Buffers<T
   const Stages& stages = view.stages;
   const Align& align = *stages.align;
   const std::int64_t first = view.row(work.place.item, work.place.head, work.place.queries.begin);
-  const std::int64_t group = view.group_of(work.place.head);
-  const RowsOf<const T> dy{d_context + first * view.value_width, work.rows(), size(view.value_width),
-                           size(view.value_width)};
+  const bool pointer = stages.read->is_pointer();
+  const std::int64_t out_width = pointer ? view.keys : view.value_width;
+  const RowsOf<const T> dy{d_context + first * out_width, work.rows(), size(out_width), size(out_width)};
+  const RowsOf<const T> context_rows{context + first * out_width, dy.count, dy.width, dy.stride};
   const RowsOf<T> q = at.queries(at.q, work.rows(), view.width), dq = at.queries(at.dq, work.rows(), view.width);
-  stages.score->prepare_queries(work.query_rows(), q);
+  view.tiles.prepare_queries(view.call.sizes, work.query_rows(), q);
   clear(dq);
   const bool q_finite = all_finite(RowsOf<const T>(q)), dy_finite = all_finite(dy);
-  const bool whole = !align.streams() || view.call.staged;
-  const auto score = [&](const Place& tile, std::int64_t t, Cover cover) {
-    const RowsOf<T> s = work.part(at.s, at.stride, tile, whole), dp = work.part(at.dp, at.stride, tile, whole);
-    if (cover == Cover::kNone) {
-      hide(s);
-      clear(dp);
-      return;
-    }
-    work.score(tile, t, cover, q, s);
-    const KeysOf<T> v =
-        values.tile(work.segment, tile.item * view.groups + group, t, view.value_rows(tile.item, group, tile.keys));
-    if constexpr (std::is_same_v<T, float>) {
-      gemm(as_matrix(dy), v.packed, as_matrix(dp));
+  // s and the gradient of p, of the rows from `row` on; `kept` is the latter again, for the centres.
+  const auto score = [&](const Place& part, std::int64_t t, Cover cover, std::int64_t row, RowsOf<T> s, RowsOf<T> dp,
+                         RowsOf<T> kept) {
+    work.score(part, t, cover, rows_from(q, row, s.count), s);
+    const RowsOf<const T> given = rows_from(dy, row, s.count);
+    if (pointer) {
+      copy_rows(RowsOf<const T>{given.data + part.keys.begin, given.count, dp.width, given.stride}, dp);
     } else {
-      gemm(as_matrix(dy), as_matrix(v.rows).transposed(), as_matrix(dp));
+      const KeysOf<T> v = work.values_of(values, part, t);
+      if constexpr (std::is_same_v<T, float>) {
+        product_tile(given, v.packed, dp);
+      } else {
+        gemm(as_matrix(given), as_matrix(v.rows).transposed(), as_matrix(dp));
+      }
+      if (view.table != nullptr) stages.read->weight_gradient(part, given, view.table_of(part.head), dp);
     }
-    work.drop(tile, dp);
+    work.drop(part, dp);
+    if (view.gate == nullptr) return;
+    work.gate(part, dp);
+    copy_rows(RowsOf<const T>(dp), kept);
   };
-  const auto spread = [&](const Place& tile, std::int64_t t) {
-    const RowsOf<T> p = work.part(at.s, at.stride, tile, whole), ds = work.part(at.dp, at.stride, tile, whole);
-    work.drop(tile, p);
-    const std::int64_t key = (tile.item * view.groups + group) * view.keys + tile.keys.begin;
-    const std::size_t count = size(tile.keys.count());
-    selected_product(as_matrix(RowsOf<const T>(p)).transposed(), dy, dy_finite,
-                     RowsOf<T>{to.dv + key * view.value_width, count, size(view.value_width), size(view.value_width)});
-    stages.score->backward(q, q_finite, work.keys.tile(view, work.segment, tile, t), view.theta_of(tile.head),
-                           RowsOf<const T>(ds),
-                           {dq,
-                            {to.dk + key * view.width, count, size(view.width), size(view.width)},
-                            to.theta == nullptr ? nullptr : to.theta + tile.head * view.theta_step});
+  // p as it was applied.
+  const auto apply = [&](const Place& part, RowsOf<T> p, RowsOf<T> kept) {
+    if (to.centres != nullptr) {
+      view.gate->centre_gradient(part, RowsOf<const T>(p), RowsOf<const T>(kept),
+                                 to.centres + view.row(part.item, part.head, part.queries.begin));
+    }
+    work.gate(part, p);
+    work.drop(part, p);
+  };
+  const auto spread = [&](const Place& part, std::int64_t t, std::int64_t row, RowsOf<T> p, RowsOf<T> ds) {
+    if (!pointer) {
+      const RowsOf<const T> given = rows_from(dy, row, p.count);
+      const std::int64_t value = view.value_list(part.item, part.head) * view.keys + part.keys.begin;
+      selected_product(
+          as_matrix(RowsOf<const T>(p)).transposed(), given, dy_finite,
+          RowsOf<T>{to.dv + value * view.value_width, p.width, size(view.value_width), size(view.value_width)});
+      if (to.table != nullptr) {
+        stages.read->table_gradient(part, RowsOf<const T>(p), given, to.table + part.head * view.call.table[1]);
+      }
+    }
+    const std::int64_t key = view.key_list(part.item, part.head) * view.keys + part.keys.begin;
+    view.tiles.backward(part, RowsOf<const T>(rows_from(q, row, p.count)), q_finite, work.keys_of(part, t),
+                        view.theta_of(part.head), RowsOf<const T>(ds),
+                        {rows_from(dq, row, p.count),
+                         {to.dk + key * view.key_width, p.width, size(view.key_width), size(view.key_width)},
+                         to.theta == nullptr ? nullptr : to.theta + part.head * view.call.theta[1]});
     if (to.bias == nullptr) return;
     for (std::size_t i = 0; i < ds.count; ++i) {
-      T* bias = to.bias + work.bias_at(tile, i);
-      for (std::size_t j = 0; j < ds.width; ++j) {
-        T& sum = bias[static_cast<std::int64_t>(j) * view.bias_steps[3]];
-        sum = (sum + ds.row(i)[j]) + T(0);
-      }
+      T* bias = to.bias + work.bias_at(part, i);
+      for (std::size_t j = 0; j < ds.width; ++j)
+        bias[static_cast<std::int64_t>(j) * view.bias_steps[3]] += ds.row(i)[j];
     }
   };
   const T *peak = peaks + first, *tau = taus + first;
-  if (align.streams()) {
-    dot_rows(dy, RowsOf<const T>{context + first * view.value_width, dy.count, dy.width, dy.stride}, at.factor);
+  if (pointer) {
+    sum_products(dy, context_rows, {work.begin, work.visible.end}, at.factor);
+  } else if (align.streams()) {
+    dot_rows(dy, context_rows, at.factor);
   }
-  if (whole) {
-    work.for_each_tile(true, score);
+  if (!at.whole) {
+    work.for_each_tile(false, [&](const Place& whole, std::int64_t tile_number, Cover whole_cover) {
+      work.for_each_part(
+          whole, tile_number, whole_cover, kMaskedPart, kBackTile, [&](const Place& part, std::int64_t t, Cover cover) {
+            const std::int64_t first_row = part.queries.begin - work.place.queries.begin;
+            const RowsOf<T> all_p{at.s, size(part.queries.count()), size(part.keys.count()), size(at.stride)};
+            const RowsOf<T> all_ds{at.dp, all_p.count, all_p.width, all_p.stride};
+            for (std::int64_t i = 0; i < part.queries.count(); i += kQueryPart) {
+              Place few = part;
+              few.queries = {part.queries.begin + i, std::min(part.queries.begin + i + kQueryPart, part.queries.end)};
+              const std::size_t count = size(few.queries.count());
+              const RowsOf<T> p = rows_from(all_p, i, count), ds = rows_from(all_ds, i, count);
+              const RowsOf<T> kept{at.extra, count, p.width, p.stride};
+              const std::int64_t row = first_row + i;
+              score(few, t, cover, row, p, ds, kept);
+              align.pullback(p, peak + row, tau + row, at.factor + row, ds);
+              apply(few, p, kept);
+            }
+            spread(part, t, first_row, all_p, all_ds);
+          });
+    });
+  } else {
+    const auto part_of = [&](T* buffer, const Place& tile) { return work.part(buffer, at.stride, tile, true); };
+    work.for_each_tile(true, [&](const Place& tile, std::int64_t t, Cover cover) {
+      const RowsOf<T> s = part_of(at.s, tile), dp = part_of(at.dp, tile);
+      if (cover != Cover::kNone) return score(tile, t, cover, 0, s, dp, part_of(at.extra, tile));
+      hide(s);
+      clear(dp);
+    });
     align.pullback({at.s, work.rows(), size(work.span()), size(at.stride)}, peak, tau, at.factor,
                    {at.dp, work.rows(), size(work.span()), size(at.stride)});
-    work.for_each_tile(false, [&](const Place& tile, std::int64_t t, Cover) { spread(tile, t); });
-  } else {
-    work.for_each_tile(false, [&](const Place& tile, std::int64_t t, Cover cover) {
-      score(tile, t, cover);
-      align.pullback(work.part(at.s, at.stride, tile, false), peak, tau, at.factor,
-                     work.part(at.dp, at.stride, tile, false));
-      spread(tile, t);
+    work.for_each_tile(false, [&](const Place& tile, std::int64_t t, Cover) {
+      const RowsOf<T> p = part_of(at.s, tile);
+      apply(tile, p, part_of(at.extra, tile));
+      spread(tile, t, 0, p, part_of(at.dp, tile));
     });
   }
   plain_zeros(dq);
-  stages.score->finish_queries(work.query_rows(), RowsOf<const T>(dq),
-                               RowsOf<T>{to.dq + first * view.width, work.rows(), size(view.width), size(view.width)});
+  const std::int64_t query = view.query_row(work.place.item, work.place.head, work.place.queries.begin);
+  const RowsOf<T> target{to.dq + query * view.width, work.rows(), size(view.width), size(view.width)};
+  if (!to.add_dq) clear(target);
+  view.tiles.finish_queries(view.call.sizes, work.query_rows(), RowsOf<const T>(dq), target);
 }
 
-// What forward has made and backward uses again.
+// Heads are handled one after another by whoever prepares their keys, if there are enough of them; otherwise as many as
+// there are threads are prepared at once and their blocks shared out. Either way only so many are held in panels.
 template <class T>
-struct Made {
-  Plan plan;
-  PreparedKeys<T> keys;
-};
+void forward_all(const View<T>& view, const Plan& plan, Arena& arena, T* context, T* peaks, T* taus) {
+  const std::int64_t units = view.units(), lists = view.batch * units, sharing = view.unit_heads();
+  const std::int64_t workers = threads();
+  const std::int64_t slots = std::min(lists, workers);
+  const PreparedKeys<T> keys(view, plan, slots, arena);
+  const Packed<T> values(plan, slots * view.unit_values(), view.value_width, false, arena);
+  const Buffers<T> buffers(view, plan, false);
+  T* const memory = allocate<T>(arena, workers * buffers.total);
+  const auto prepare = [&](std::int64_t list, std::int64_t slot) {
+    keys.prepare(view, plan, slot, list / units, list % units);
+    prepare_values(view, plan, values, slot, list / units, list % units);
+  };
+  const auto run = [&](std::int64_t slot, const Plan::Block& block, std::int64_t head, int worker, Ahead* ahead) {
+    Buffers<T> mine = buffers;
+    mine.ahead = ahead;
+    mine.use(memory + worker * buffers.total);
+    const bool pointer = view.stages.read->is_pointer();
+    const auto forward = view.call.staged && !pointer ? staged_forward_block<T> : forward_block<T>;
+    forward(BlockWork<T>(view, keys, slot, block, head), values, mine, context, peaks, taus);
+    // A tile of weights 0 may be skipped or added: a −0 that faded away becomes 0 by adding 0. So it always does, here
+    // and in the gradients.
+    const std::int64_t width = pointer ? view.keys : view.value_width;
+    plain_zeros(RowsOf<T>{context + view.row(block.item, head, block.queries.begin) * width,
+                          size(block.queries.count()), size(width), size(width)});
+  };
+  if (lists >= 8 * workers) {
+    parallel(size(lists), [&](std::size_t index, int worker) {
+      const auto list = static_cast<std::int64_t>(index);
+      const std::int64_t item = list / units, group = list % units;
+      prepare(list, worker);
+      Ahead ahead;  // what this worker will probably turn to next
+      const bool plain = view.key_groups == view.value_groups && !view.shares_keys && !view.shares_queries;
+      if (list + workers < lists && plain) {
+        const std::int64_t next = list + workers;
+        ahead.add(context + next * sharing * view.queries * view.value_width, size(view.queries * view.value_width));
+        ahead.add(view.q + next * sharing * view.queries * view.width, size(view.queries * view.width));
+        ahead.add(view.v + next * view.keys * view.value_width, size(view.keys * view.value_width));
+        ahead.add(view.k + next * view.keys * view.key_width, size(view.keys * view.key_width));
+      }
+      for (std::int64_t b = plan.first_block[item]; b < plan.first_block[item + 1]; ++b) {
+        for (std::int64_t head = group * sharing; head < (group + 1) * sharing; ++head) {
+          run(worker, plan.blocks[b], head, worker, &ahead);
+        }
+      }
+    });
+    return;
+  }
+  for (std::int64_t begin = 0; begin < lists; begin += slots) {
+    const std::int64_t end = std::min(begin + slots, lists);
+    parallel(size(end - begin), [&](std::size_t slot) {
+      prepare(begin + static_cast<std::int64_t>(slot), static_cast<std::int64_t>(slot));
+    });
+    std::int64_t total = 0;
+    for (std::int64_t list = begin; list < end; ++list) {
+      const std::int64_t item = list / units;
+      total += (plan.first_block[item + 1] - plan.first_block[item]) * sharing;
+    }
+    parallel(size(total), [&](std::size_t index, int worker) {
+      auto rest = static_cast<std::int64_t>(index);
+      for (std::int64_t list = begin; list < end; ++list) {
+        const std::int64_t item = list / units, group = list % units;
+        const std::int64_t count = (plan.first_block[item + 1] - plan.first_block[item]) * sharing;
+        if (rest < count) {
+          return run(list - begin, plan.blocks[plan.first_block[item] + rest / sharing],
+                     group * sharing + rest % sharing, worker, nullptr);
+        }
+        rest -= count;
+      }
+    });
+  }
+}
 
-void check_call(const Mechanism& mechanism, Var q, Var k, Var v, const AttendOptions& options) {
-  const auto four = [](Var x) { return x.shape().rank() == 4; };
-  check(four(q) && four(k) && four(v), "attend: queries ", q.shape(), ", keys ", k.shape(), ", values ", v.shape(),
-        ": expected four dimensions each: [batch, heads, length, width]");
-  check(q[0] == k[0] && k[0] == v[0], "attend: the batch sizes differ: queries ", q.shape(), ", keys ", k.shape(),
-        ", values ", v.shape());
-  check(k[1] == v[1] && (k[1] == 0 ? q[1] == 0 : q[1] % k[1] == 0), "attend: heads do not fit: queries ", q.shape(),
-        ", keys ", k.shape(), ", values ", v.shape(),
+// All queries of a unit, in order.
+template <class T>
+void backward_unit(const View<T>& view, const Plan& plan, const PreparedKeys<T>& keys, const Packed<T>& values,
+                   Buffers<T> at, std::int64_t slot, std::int64_t item, std::int64_t unit, const T* context,
+                   const T* dy, const T* peaks, const T* taus, const Outlets<T>& to) {
+  const std::int64_t sharing = view.unit_heads(), step = at.whole ? kQueryTile : kBackTile;
+  keys.prepare(view, plan, slot, item, unit);
+  prepare_values(view, plan, values, slot, item, unit);
+  for (std::int64_t s = plan.first_segment[item]; s < plan.first_segment[item + 1]; ++s) {
+    const Segment& segment = plan.segments[s];
+    for (std::int64_t i = segment.queries.begin; i < segment.queries.end; i += step) {
+      const Plan::Block block{item, &segment, {i, std::min(i + step, segment.queries.end)}};
+      for (std::int64_t head = unit * sharing; head < (unit + 1) * sharing; ++head) {
+        backward_block(BlockWork<T>(view, keys, slot, block, head), values, at, context, dy, peaks, taus, to);
+      }
+    }
+  }
+}
+
+// What a call is about, from whatever was given.
+Inputs inputs_of(const Mechanism& mechanism, Var q, Var k, Var v, const AttendOptions& options) {
+  const Needs needs = mechanism.needs();
+  const bool pointer = mechanism.stages().read->is_pointer();
+  const std::string& line = mechanism.text();
+  const auto rank = [](Var x, int wanted) { return !x.defined() || x.shape().rank() == wanted; };
+  const auto shape = [](Var x) { return x.defined() ? to_text(x.shape()) : std::string("none"); };
+  check(rank(q, 4) && rank(k, 4) && rank(v, 4), "attend: queries ", shape(q), ", keys ", shape(k), ", values ",
+        shape(v), ": expected four dimensions each: [batch, heads, length, width]");
+  check(rank(options.query_tokens, 3) && rank(options.key_tokens, 3), "attend: query tokens ",
+        shape(options.query_tokens), ", key tokens ", shape(options.key_tokens),
+        ": expected three dimensions each: [batch, length, width]");
+  check(v.defined() || pointer, "attend: no values for \"", line, '"');
+  check(q.defined() || options.query_tokens.defined(), "attend: neither queries nor their tokens for \"", line, '"');
+  check(v.defined() || k.defined() || options.key_tokens.defined(), "attend: neither keys nor values for \"", line,
+        '"');
+  Inputs in;
+  const Var some = q.defined() ? q : options.query_tokens;
+  in.tape = &some.tape();
+  in.type = some.dtype();
+  in.batch = some[0];
+  in.queries = q.defined() ? q[2] : options.query_tokens[1];
+  in.keys = v.defined() ? v[2] : k.defined() ? k[2] : options.key_tokens[1];
+  in.offset = options.first_query.value_or(0);
+  in.sizes.heads = q.defined() ? q[1] : options.heads;
+  in.sizes.groups = v.defined() ? v[1] : k.defined() ? k[1] : in.sizes.heads;
+  in.sizes.values = v.defined() ? v[3] : 0;
+  in.sizes.hidden = options.hidden;
+  check((!k.defined() || k[0] == in.batch) && (!v.defined() || v[0] == in.batch) &&
+            (!options.query_tokens.defined() || options.query_tokens[0] == in.batch) &&
+            (!options.key_tokens.defined() || options.key_tokens[0] == in.batch),
+        "attend: the batch sizes differ: queries ", shape(some), ", keys ", shape(k.defined() ? k : options.key_tokens),
+        ", values ", shape(v));
+  const auto fit = [&](Var x) {
+    return !x.defined() || (x[1] == 0 ? in.sizes.heads == 0 : in.sizes.heads % x[1] == 0);
+  };
+  check(fit(k) && fit(v) && (!needs.rows || !k.defined() || !v.defined() || k[1] == v[1]),
+        "attend: heads do not fit: queries ", shape(q), ", keys ", shape(k), ", values ", shape(v),
         ": expected a multiple of those of the keys, and as many of the values");
-  check(q[3] == k[3], "attend: queries and keys differ in width: queries ", q.shape(), ", keys ", k.shape());
-  check(k[2] == v[2], "attend: keys and values differ in length: keys ", k.shape(), ", values ", v.shape(),
-        " (dimension 2: ", k[2], " and ", v[2], ")");
-  const Shape all = {q[0], q[1], q[2], k[2]};
-  if (!options.lengths.empty() || q[0] == 0) {
-    check(static_cast<std::int64_t>(options.lengths.size()) == q[0], "attend: ", options.lengths.size(),
-          " lengths for a batch of ", q[0]);
+  check(!k.defined() || !v.defined() || k[2] == v[2], "attend: keys and values differ in length: keys ", shape(k),
+        ", values ", shape(v), " (dimension 2: ", k.defined() ? k[2] : 0, " and ", v.defined() ? v[2] : 0, ")");
+  check(!options.query_tokens.defined() || options.query_tokens[1] == in.queries, "attend: ", in.queries,
+        " queries, query tokens ", shape(options.query_tokens));
+  check(!options.key_tokens.defined() || options.key_tokens[1] == in.keys, "attend: ", in.keys, " keys, key tokens ",
+        shape(options.key_tokens));
+  in.q = q;
+  in.k = k;
+  in.query_tokens = options.query_tokens;
+  in.key_tokens = options.key_tokens;
+  const auto tokens = [&](Var rows) {
+    return rows.defined() && rows[1] == 1 && in.sizes.heads == 1 ? reshape(rows, {rows[0], rows[2], rows[3]}) : Var();
+  };
+  if (needs.query_tokens && !in.query_tokens.defined()) in.query_tokens = tokens(q);
+  if (needs.key_tokens && !in.key_tokens.defined()) in.key_tokens = tokens(k);
+  check(!needs.rows || (q.defined() && k.defined()), "attend: \"", line, "\" compares queries with keys, got queries ",
+        shape(q), " and keys ", shape(k));
+  check(!needs.query_tokens || in.query_tokens.defined(), "attend: \"", line, "\" with ", in.sizes.heads,
+        " heads needs query_tokens");
+  check(!needs.key_tokens || in.key_tokens.defined(), "attend: \"", line, "\" with ", in.sizes.heads,
+        " heads needs key_tokens");
+  if (needs.rows) in.sizes.width = q[3];
+  const auto token_width = [&](Var given, Var rows) {
+    if (given.defined()) return given[2];
+    return rows.defined() && in.sizes.heads == 1 ? rows[3] : 0;
+  };
+  in.sizes.query_token = token_width(in.query_tokens, q);
+  in.sizes.key_token = token_width(in.key_tokens, k);
+  in.sizes = completed(in.sizes);
+  return in;
+}
+
+// Where each position stands in its own document; those of none at 0.
+Tensor places_of(Tape& tape, const Tensor& documents) {
+  const Tensor dense = documents.is_dense() ? documents : documents.clone();
+  const Tensor places = tape.make({documents[0], 1, documents[1]}, DType::kI32);
+  for (std::int64_t item = 0; item < documents[0]; ++item) {
+    const std::int32_t* ids = dense.data<std::int32_t>() + item * documents[1];
+    std::int32_t* to = places.data<std::int32_t>() + item * documents[1];
+    for (std::int64_t i = 0; i < documents[1]; ++i) {
+      to[i] = i > 0 && ids[i] >= 0 && ids[i] == ids[i - 1] ? to[i - 1] + 1 : 0;
+    }
+  }
+  return places;
+}
+
+void check_call(const Mechanism& mechanism, const Inputs& in, const AttendOptions& options) {
+  const Shape all = {in.batch, in.sizes.heads, in.queries, in.keys};
+  if (!options.lengths.empty()) {
+    check(static_cast<std::int64_t>(options.lengths.size()) == in.batch, "attend: ", options.lengths.size(),
+          " lengths for a batch of ", in.batch);
   }
   for (std::size_t item = 0; item < options.lengths.size(); ++item) {
-    check(options.lengths[item] >= 0 && options.lengths[item] <= k[2], "attend: item ", item, " has length ",
-          options.lengths[item], ", expected 0 to ", k[2]);
+    check(options.lengths[item] >= 0 && options.lengths[item] <= in.keys, "attend: item ", item, " has length ",
+          options.lengths[item], ", expected 0 to ", in.keys);
   }
   if (options.documents.defined()) {
-    check(options.documents.dtype() == DType::kI32 && options.documents.shape() == Shape{q[0], k[2]},
-          "attend: documents are ", options.documents, ", expected i32 ", Shape{q[0], k[2]});
-    check(q[2] == k[2], "attend: documents with ", q[2], " queries and ", k[2], " keys, expected as many");
+    check(options.documents.dtype() == DType::kI32 && options.documents.shape() == Shape{in.batch, in.keys},
+          "attend: documents are ", options.documents, ", expected i32 ", Shape{in.batch, in.keys});
+    check(in.queries == in.keys, "attend: documents with ", in.queries, " queries and ", in.keys,
+          " keys, expected as many");
     const Tensor dense = options.documents.is_dense() ? options.documents : options.documents.clone();
-    for (std::int64_t item = 0; item < q[0]; ++item) {
-      const std::int32_t* ids = dense.data<std::int32_t>() + item * k[2];
+    for (std::int64_t item = 0; item < in.batch; ++item) {
+      const std::int32_t* ids = dense.data<std::int32_t>() + item * in.keys;
       std::int32_t last = -1;
-      for (std::int64_t i = 0; i < k[2]; ++i) {
+      for (std::int64_t i = 0; i < in.keys; ++i) {
         check(ids[i] < 0 || ids[i] >= last, "attend: item ", item, " has document ", ids[i], " behind ", last,
               ": expected numbers that go upwards");
         if (i > 0 && ids[i] >= 0 && ids[i] == last) {
@@ -616,172 +1010,211 @@ void check_call(const Mechanism& mechanism, Var q, Var k, Var v, const AttendOpt
           "attend: the bias is ", options.bias.shape(), ", expected to be spread to ", all);
   }
   const Stages& stages = mechanism.stages();
-  if (stages.score->takes_theta()) {
-    check(
-        options.theta.defined() && (options.theta.shape() == Shape{q[3]} || options.theta.shape() == Shape{q[1], q[3]}),
-        "attend: theta is ", options.theta.defined() ? to_text(options.theta.shape()) : "missing", ", expected ",
-        Shape{q[3]}, " or ", Shape{q[1], q[3]});
-  } else {
-    check(!options.theta.defined(), "attend: theta is given, but the score learns nothing");
+  const std::vector<Learned>& learned = stages.learned(in.sizes).all;
+  check(options.learned.size() == learned.size(), "attend: ", options.learned.size(), " learned tensors for \"",
+        mechanism.text(), "\", which learns ", learned.size());
+  for (std::size_t i = 0; i < learned.size(); ++i) {
+    check(options.learned[i].defined() && options.learned[i].shape() == learned[i].shape, "attend: learned[", i, "], '",
+          learned[i].name, "', is ", options.learned[i].defined() ? to_text(options.learned[i].shape()) : "missing",
+          ", expected ", learned[i].shape);
   }
   check(options.dropout >= 0 && options.dropout < 1, "attend: dropout ", options.dropout, ", expected 0 to below 1");
-  check(options.ids.empty() || static_cast<std::int64_t>(options.ids.size()) == q[0], "attend: ", options.ids.size(),
-        " ids for a batch of ", q[0]);
-  const Given given{.queries = q[2],
-                    .keys = k[2],
+  check(options.ids.empty() || static_cast<std::int64_t>(options.ids.size()) == in.batch,
+        "attend: ", options.ids.size(), " ids for a batch of ", in.batch);
+  const Given given{.queries = in.queries,
+                    .keys = in.keys,
                     .offset = options.first_query.has_value(),
-                    .lengths = !options.lengths.empty() || q[0] == 0,
+                    .lengths = !options.lengths.empty() || in.batch == 0,
                     .documents = options.documents.defined(),
-                    .mask = options.mask.defined()};
+                    .mask = options.mask.defined(),
+                    .bias = options.bias.defined()};
   for (const auto& scope : stages.scopes) scope->check_call(given);
+}
+
+// The call as the tiles see it.
+struct Lowered {
+  Var q, k, theta, table, centres, bias;
+};
+
+Lowered lower(const Stages& stages, const Inputs& in, const AttendOptions& options) {
+  const Stages::AllLearned& learned = stages.learned(in.sizes);
+  const auto part = [&](const Stages::Part& place) {
+    return in.with(options.learned.subspan(place.begin, place.count));
+  };
+  const Inputs of_score = part(learned.score);
+  Lowered made{.q = stages.score->lower_queries(of_score),
+               .k = stages.score->lower_keys(of_score),
+               .theta = stages.score->lower_theta(of_score),
+               .table = stages.read->lower(part(learned.read)),
+               .centres = {},
+               .bias = stages.score->lower_bias(of_score)};
+  for (std::size_t i = 0; i < stages.scopes.size(); ++i) {
+    const Var centres = stages.scopes[i]->lower(part(learned.scopes[i]));
+    if (centres.defined()) made.centres = centres;
+  }
+  if (options.bias.defined()) made.bias = made.bias.defined() ? made.bias + options.bias : options.bias;
+  const Score::Widths widths = stages.score->widths(in.sizes);
+  check(made.q[3] == widths.q && made.k[3] == widths.k, "attend: queries and keys differ in width: queries ",
+        made.q.shape(), ", keys ", made.k.shape());
+  return made;
 }
 
 }  // namespace
 
 Attention attend(const Mechanism& mechanism, Var q, Var k, Var v, const AttendOptions& options) {
   const FloatMode mode;
-  check_same_type(Op::attend, {q, k, v, options.theta, options.bias});
-  check_call(mechanism, q, k, v, options);
-  Tape& tape = q.tape();
+  check_same_type(Op::attend, {q.defined() ? q : options.query_tokens, k, v, options.bias});
+  Inputs in = inputs_of(mechanism, q, k, v, options);
+  check_call(mechanism, in, options);
+  if (options.documents.defined()) in.places = places_of(*in.tape, options.documents);
+  const Stages& stages = mechanism.stages();
+  stages.score->check_call(in);
+  const Lowered made = lower(stages, in, options);
+  Tape& tape = *in.tape;
   Arena& arena = tape.arena();
-  const DType type = q.dtype();
+  const DType type = in.type;
+  const auto value_of = [](Var x) { return x.defined() ? x.value() : Tensor(); };
   AttendCall call;
   call.mechanism = mechanism;
-  call.q = q.value();
-  call.k = k.value();
-  if (options.theta.defined()) call.theta = options.theta.value();
-  if (options.bias.defined()) call.bias = options.bias.value();
+  call.sizes = in.sizes;
+  call.batch = in.batch;
+  call.queries = in.queries;
+  call.keys = in.keys;
+  call.q = made.q.value();
+  call.k = made.k.value();
+  call.theta = value_of(made.theta);
+  call.table = value_of(made.table);
+  call.centres = value_of(made.centres);
+  call.bias = value_of(made.bias);
   const auto copy = [&](const Tensor& from) {
     const Tensor to = tape.make(from.shape(), from.dtype());
     to.copy_from(from);
     return to;
   };
   if (!options.lengths.empty()) {
-    call.lengths = tape.make({q[0]}, DType::kI32);
+    call.lengths = tape.make({in.batch}, DType::kI32);
     std::copy(options.lengths.begin(), options.lengths.end(), call.lengths.data<std::int32_t>());
   }
   if (options.documents.defined()) call.documents = copy(options.documents);
   if (options.mask.defined()) call.mask = copy(options.mask);
-  call.ids = tape.make({q[0], 2}, DType::kI32);
-  for (std::int64_t item = 0; item < q[0]; ++item) {
+  call.ids = tape.make({in.batch, 2}, DType::kI32);
+  for (std::int64_t item = 0; item < in.batch; ++item) {
     const std::uint64_t id = options.ids.empty() ? static_cast<std::uint64_t>(item) : options.ids[size(item)];
     std::memcpy(call.ids.data<std::int32_t>() + 2 * item, &id, sizeof(id));
   }
-  call.peaks = tape.make({q[0], q[1], q[2]}, type);
-  call.taus = tape.make({q[0], q[1], q[2]}, type);
-  call.offset = options.first_query.value_or(0);
+  call.peaks = tape.make({in.batch, in.sizes.heads, in.queries}, type);
+  call.taus = tape.make({in.batch, in.sizes.heads, in.queries}, type);
+  call.offset = in.offset;
   call.dropout = options.dropout;
   call.key = options.key;
   call.staged = options.staged;
-  const Tensor context = tape.make({q[0], q[1], q[2], v[3]}, type);
-  const Var theta = options.theta, bias = options.bias;
+  const bool pointer = stages.read->is_pointer();
+  const Tensor values = pointer ? Tensor() : v.value();
+  const Tensor context = tape.make({in.batch, in.sizes.heads, in.queries, pointer ? in.keys : v[3]}, type);
 
   return by_type(type, [&]<class T>() -> Attention {
-    const View<T> view(call, v.value());
-    const Made<T> made = [&] {
-      Plan plan = make_plan(view, arena);
-      return Made<T>{plan, PreparedKeys<T>(view, plan, arena)};
-    }();
-    const Plan& plan = made.plan;
-    const std::int64_t lists = view.batch * view.groups;
-    const Packed<T> values(plan, lists, view.value_width, false, arena);
-    parallel(size(lists), [&](std::size_t list) {
-      const std::int64_t item = static_cast<std::int64_t>(list) / view.groups;
-      const std::int64_t group = static_cast<std::int64_t>(list) % view.groups;
-      made.keys.prepare(view, plan, item, group);
-      prepare_values(view, plan, values, item, group);
-    });
+    const View<T> view(call, values);
+    const Plan plan = make_plan(view, arena);
     if (call.documents.defined()) {  // positions of no document are in no block
       for (const Tensor& x : {context, call.peaks, call.taus}) std::memset(x.raw(), 0, x.bytes());
     }
-    const Buffers<T> buffers(view, plan);
-    const Tensor memory = tape.make({threads(), buffers.total}, type);
-    parallel(size(plan.block_count * view.heads), [&](std::size_t index, int worker) {
-      const Plan::Block& block = plan.blocks[static_cast<std::int64_t>(index) / view.heads];
-      const std::int64_t head = static_cast<std::int64_t>(index) % view.heads;
-      Buffers<T> mine = buffers;
-      mine.use(memory.data<T>() + worker * buffers.total);
-      const auto forward = call.staged ? staged_forward_block<T> : forward_block<T>;
-      forward(BlockWork<T>(view, made.keys, block, head), values, mine, context.data<T>(), call.peaks.data<T>(),
-              call.taus.data<T>());
-      // A tile of weights 0 may be skipped or added: a −0 that faded away becomes 0 by adding 0. So it always does,
-      // here and in the gradients.
-      const std::int64_t first = view.row(block.item, head, block.queries.begin);
-      plain_zeros(RowsOf<T>{context.data<T>() + first * view.value_width, size(block.queries.count()),
-                            size(view.value_width), size(view.value_width)});
-    });
+    forward_all(view, plan, arena, context.data<T>(), call.peaks.data<T>(), call.taus.data<T>());
 
-    const Var inputs[] = {q, k, v, theta, bias};
+    const Var inputs[] = {made.q, made.k, pointer ? Var() : v, made.theta, made.table, made.centres, made.bias};
     const Var result = tape.record(Op::attend, context, inputs, [=, &tape](const Tensor& dy) {
-      const View<T> again(call, v.value());
+      const View<T> again(call, values);
       Arena& room = tape.arena();
-      const auto gradient_of = [&](Var x) -> Tensor {
-        Target to = tape.target(x);
-        if (!to) to = {tape.make(x.shape(), type), false};
+      const auto gradient_of = [&](Var x) {
+        const Target to = tape.target(x);
+        return to ? to : Target{tape.make(x.shape(), type), false};
+      };
+      const auto zeros = [&](const Shape& shape) {
+        const Tensor x = tape.make(shape, type);
+        std::memset(x.raw(), 0, x.bytes());
+        return x;
+      };
+      const auto wanted = [&](Var x) {
+        if (!x.defined() || !x.needs_gradient()) return Tensor();
+        const Target to = gradient_of(x);
         if (!to.add) std::memset(to.gradient.raw(), 0, to.gradient.bytes());
         return to.gradient;
       };
-      const Tensor dq = gradient_of(q), dk = gradient_of(k), dv = gradient_of(v);
-      Tensor d_bias, d_prepared = dk;
-      if (bias.defined() && bias.needs_gradient()) d_bias = gradient_of(bias);
-      if (again.stages.score->prepares_keys()) {
-        d_prepared = tape.make(k.shape(), type);
-        std::memset(d_prepared.raw(), 0, d_prepared.bytes());
-      }
-      // What shares a gradient is one piece of work, done in the order of items, heads and queries.
-      const bool all_items = d_bias.defined() && again.bias_steps[0] == 0;
+      const auto data_of = [](const Tensor& x) { return x.defined() ? x.data<T>() : nullptr; };
+      // What is not added to starts at 0: dk and dv when their turn comes, and dq with its rows, of which documents may
+      // leave some out.
+      const Target dq = gradient_of(made.q), dk = gradient_of(made.k);
+      const Target dv = pointer ? Target{} : gradient_of(v);
+      if (!dq.add && call.documents.defined()) std::memset(dq.gradient.raw(), 0, dq.gradient.bytes());
+      const Tensor d_bias = wanted(made.bias), d_centres = wanted(made.centres);
+      // What is learned by all items: one each, added up in their order.
+      const auto each_item = [&](Var x) { return x.defined() ? zeros({again.batch, again.heads, x[1]}) : Tensor(); };
+      const Tensor d_theta = each_item(made.theta), d_table = each_item(made.table);
+      // What shares a gradient is one piece of work, done in the order of heads, items and queries.
+      const bool all_items =
+          again.shares_keys || again.shares_queries || (d_bias.defined() && again.bias_steps[0] == 0);
       const bool all_heads = d_bias.defined() && again.bias_steps[1] == 0;
-      const std::int64_t item_units = all_items ? 1 : again.batch, group_units = all_heads ? 1 : again.groups;
-      const std::int64_t units = item_units * group_units;
-      Tensor d_thetas;
-      if (theta.defined()) {
-        Shape shape = {again.batch * again.groups};  // whoever computes them, in the order of items and heads
-        for (int i = 0; i < theta.shape().rank(); ++i) shape = shape.plus(theta[i]);
-        d_thetas = tape.make(shape, type);
-        std::memset(d_thetas.raw(), 0, d_thetas.bytes());
-      }
-      const Packed<T> packed_values(made.plan, again.batch * again.groups, again.value_width, true, room);
-      const Buffers<T> spaces(again, made.plan);
-      const Tensor scratch = tape.make({threads(), spaces.total}, type);
-      parallel(size(units), [&](std::size_t unit, int worker) {
-        const std::int64_t item_unit = static_cast<std::int64_t>(unit) / group_units;
-        const std::int64_t group_unit = static_cast<std::int64_t>(unit) % group_units;
-        Buffers<T> mine = spaces;
-        mine.use(scratch.data<T>() + worker * spaces.total);
-        const Range items = all_items ? Range{0, again.batch} : Range{item_unit, item_unit + 1};
-        const Range groups = all_heads ? Range{0, again.groups} : Range{group_unit, group_unit + 1};
-        const std::int64_t sharing = again.groups == 0 ? 0 : again.heads / again.groups;  // heads of a group
-        for (std::int64_t item = items.begin; item < items.end; ++item) {
-          for (std::int64_t group = groups.begin; group < groups.end; ++group) {
-            prepare_values(again, made.plan, packed_values, item, group);
-            T* const d_theta =
-                theta.defined() ? d_thetas.data<T>() + (item * again.groups + group) * theta.value().size() : nullptr;
-            const Outlets<T> to{dq.data<T>(), d_prepared.data<T>(), dv.data<T>(), d_theta,
-                                d_bias.defined() ? d_bias.data<T>() : nullptr};
-            for (std::int64_t b = 0; b < made.plan.block_count; ++b) {
-              const Plan::Block& block = made.plan.blocks[b];
-              if (block.item != item) continue;
-              for (std::int64_t head = group * sharing; head < (group + 1) * sharing; ++head) {
-                backward_block(BlockWork<T>(again, made.keys, block, head), packed_values, mine, context.data<T>(),
-                               dy.data<T>(), call.peaks.data<T>(), call.taus.data<T>(), to);
-              }
-            }
-            const RowsOf<const T> rows = again.key_rows(item, group, {0, again.keys});
-            const std::int64_t at = rows.data - again.k;
-            plain_zeros(RowsOf<T>{d_prepared.data<T>() + at, rows.count, rows.width, rows.stride});
-            const std::int64_t value_at = (item * again.groups + group) * again.keys * again.value_width;
-            plain_zeros(
-                RowsOf<T>{dv.data<T>() + value_at, rows.count, size(again.value_width), size(again.value_width)});
-            if (again.stages.score->prepares_keys()) {
-              again.stages.score->finish_keys(
-                  rows, RowsOf<const T>{d_prepared.data<T>() + at, rows.count, rows.width, rows.stride},
-                  RowsOf<T>{dk.data<T>() + at, rows.count, rows.width, rows.stride});
-            }
+      const std::int64_t item_pieces = all_items ? 1 : again.batch, unit_pieces = all_heads ? 1 : again.units();
+      const std::int64_t pieces = item_pieces * unit_pieces;
+      const std::int64_t slots = std::min<std::int64_t>(pieces, threads());
+      const bool prepares = again.tiles.prepares_keys();
+      const PreparedKeys<T> keys(again, plan, slots, room);
+      const Packed<T> packed(plan, slots * again.unit_values(), again.value_width, true, room);
+      const Buffers<T> buffers(again, plan, true);
+      T* const memory = allocate<T>(room, slots * buffers.total);
+      const std::int64_t key_numbers = again.unit_keys() * again.keys * again.key_width;  // of a unit
+      const std::int64_t value_numbers = again.unit_values() * again.keys * again.value_width;
+      T* const d_prepared = prepares ? allocate<T>(room, slots * key_numbers) : nullptr;
+      parallel(size(pieces), [&](std::size_t piece, int worker) {
+        const std::int64_t item_piece = static_cast<std::int64_t>(piece) / unit_pieces;
+        const std::int64_t unit_piece = static_cast<std::int64_t>(piece) % unit_pieces;
+        Buffers<T> mine = buffers;
+        mine.use(memory + worker * buffers.total);
+        const Range items = all_items ? Range{0, again.batch} : Range{item_piece, item_piece + 1};
+        const Range units = all_heads ? Range{0, again.units()} : Range{unit_piece, unit_piece + 1};
+        for (std::int64_t unit = units.begin; unit < units.end; ++unit) {
+          for (std::int64_t item = items.begin; item < items.end; ++item) {
+            const std::int64_t key_at =
+                ((again.shares_keys ? 0 : item) * again.units() + unit) * key_numbers;  // of the unit's numbers
+            const std::int64_t value_at = (item * again.units() + unit) * value_numbers;
+            const auto as_rows = [](T* from, std::int64_t numbers) {
+              return RowsOf<T>{from, 1, size(numbers), size(numbers)};
+            };
+            const RowsOf<T> own_dk = as_rows(dk.gradient.data<T>() + key_at, key_numbers);
+            const bool first = !again.shares_keys || item == items.begin;
+            const bool last = !again.shares_keys || item + 1 == items.end;
+            if (!dk.add && first) clear(own_dk);
+            const RowsOf<T> own_dv = pointer ? RowsOf<T>{} : as_rows(dv.gradient.data<T>() + value_at, value_numbers);
+            if (!pointer && !dv.add) clear(own_dv);
+            // Gradients of prepared keys stand in the worker's own memory, where those of the unit would be.
+            const RowsOf<T> own = as_rows(d_prepared + worker * key_numbers, prepares ? key_numbers : 0);
+            if (prepares && first) clear(own);
+            const auto of_item = [&](const Tensor& x) {
+              return x.defined() ? x.data<T>() + item * again.heads * x[2] : nullptr;
+            };
+            const Outlets<T> to{dq.gradient.data<T>(),
+                                prepares ? own.data - key_at : dk.gradient.data<T>(),
+                                pointer ? nullptr : dv.gradient.data<T>(),
+                                dq.add || (again.shares_queries && item > items.begin),
+                                of_item(d_theta),
+                                of_item(d_table),
+                                data_of(d_bias),
+                                data_of(d_centres)};
+            backward_unit(again, plan, keys, packed, mine, worker, item, unit, context.data<T>(), dy.data<T>(),
+                          call.peaks.data<T>(), call.taus.data<T>(), to);
+            if (!pointer) plain_zeros(own_dv);
+            if (!last) continue;  // others use these keys, too
+            plain_zeros(prepares ? own : own_dk);
+            if (!prepares) continue;
+            const std::size_t count = size(again.unit_keys() * again.keys), width = size(again.key_width);
+            again.tiles.finish_keys(call.sizes, RowsOf<const T>{again.k + key_at, count, width, width},
+                                    RowsOf<const T>{own.data, count, width, width},
+                                    RowsOf<T>{own_dk.data, count, width, width});
           }
         }
       });
-      if (theta.defined()) {
-        if (const Target to = tape.target(theta)) sum_to<T>(d_thetas, to);
+      for (const auto& [parts, whole] : {std::pair(d_theta, made.theta), std::pair(d_table, made.table)}) {
+        if (!whole.defined()) continue;
+        if (const Target to = tape.target(whole)) sum_to<T>(parts, to);
       }
     });
     return {result, AttendTrace(call)};
@@ -790,48 +1223,59 @@ Attention attend(const Mechanism& mechanism, Var q, Var k, Var v, const AttendOp
 
 Tensor AttendTrace::weights(const AskedWeights& asked) const {
   check(call_.mechanism.has_value(), "weights of a trace that holds nothing");
-  check(asked.item >= 0 && asked.item < call_.q[0], "weights: item ", asked.item, ", expected 0 to ", call_.q[0] - 1);
-  check(asked.head >= 0 && asked.head < call_.q[1], "weights: head ", asked.head, ", expected 0 to ", call_.q[1] - 1);
-  const Range wanted = asked.queries.value_or(Range{0, call_.q[2]});
-  check(wanted.begin >= 0 && wanted.begin <= wanted.end && wanted.end <= call_.q[2], "weights: queries ", wanted.begin,
-        " to ", wanted.end, ", expected within 0 to ", call_.q[2]);
+  check(asked.item >= 0 && asked.item < call_.batch, "weights: item ", asked.item, ", expected 0 to ", call_.batch - 1);
+  check(asked.head >= 0 && asked.head < call_.sizes.heads, "weights: head ", asked.head, ", expected 0 to ",
+        call_.sizes.heads - 1);
+  const Range wanted = asked.queries.value_or(Range{0, call_.queries});
+  check(wanted.begin >= 0 && wanted.begin <= wanted.end && wanted.end <= call_.queries, "weights: queries ",
+        wanted.begin, " to ", wanted.end, ", expected within 0 to ", call_.queries);
   const FloatMode mode;
-  const Tensor result = Tensor::zeros({wanted.count(), call_.k[2]}, call_.q.dtype());
+  const Tensor result = Tensor::zeros({wanted.count(), call_.keys}, call_.q.dtype());
   by_type(result.dtype(), [&]<class T>() {
     const View<T> view(call_, {});
     Arena arena;
     const Plan plan = make_plan(view, arena);
-    const PreparedKeys<T> keys(view, plan, arena);
-    keys.prepare(view, plan, asked.item, view.group_of(asked.head));
-    Buffers<T> buffers(view, plan);
-    buffers.use(allocate<T>(arena, buffers.total));
-    for (std::int64_t b = 0; b < plan.block_count; ++b) {
-      Plan::Block block = plan.blocks[b];
+    const PreparedKeys<T> keys(view, plan, 1, arena);
+    keys.prepare(view, plan, 0, asked.item, asked.head / std::max<std::int64_t>(1, view.unit_heads()));
+    const Buffers<T> all_buffers(view, plan, false);
+    T* const memory = allocate<T>(arena, threads() * all_buffers.total);
+    const std::int64_t first_block = plan.first_block[asked.item];
+    parallel(size(plan.first_block[asked.item + 1] - first_block), [&](std::size_t index, int worker) {
+      Plan::Block block = plan.blocks[first_block + static_cast<std::int64_t>(index)];
       block.queries = {std::max(block.queries.begin, wanted.begin), std::min(block.queries.end, wanted.end)};
-      if (block.item != asked.item || block.queries.count() == 0) continue;
-      const BlockWork<T> work(view, keys, block, asked.head);
+      if (block.queries.count() == 0) return;
+      Buffers<T> buffers = all_buffers;
+      buffers.use(memory + worker * buffers.total);
+      const BlockWork<T> work(view, keys, 0, block, asked.head);
       const RowsOf<T> q = buffers.queries(buffers.q, work.rows(), view.width);
-      view.stages.score->prepare_queries(work.query_rows(), q);
+      view.tiles.prepare_queries(view.call.sizes, work.query_rows(), q);
       const std::int64_t first = view.row(asked.item, asked.head, block.queries.begin);
-      work.for_each_tile(false, [&](const Place& tile, std::int64_t t, Cover cover) {
-        const RowsOf<T> s = work.part(buffers.s, buffers.stride, tile, false);
-        work.score(tile, t, cover, q, s);
-        view.stages.align->weigh(s, call_.peaks.template data<T>() + first, call_.taus.template data<T>() + first);
-        if (asked.dropped) work.drop(tile, s);
-        for (std::size_t i = 0; i < s.count; ++i) {
-          const std::int64_t row = block.queries.begin - wanted.begin + static_cast<std::int64_t>(i);
-          std::copy_n(s.row(i), s.width, result.data<T>() + row * view.keys + tile.keys.begin);
-        }
+      work.for_each_tile(false, [&](const Place& whole, std::int64_t tile_number, Cover whole_cover) {
+        work.for_each_part(
+            whole, tile_number, whole_cover, kQueryPart, kMostQueries,
+            [&](const Place& part, std::int64_t t, Cover cover) {
+              const std::int64_t row = part.queries.begin - block.queries.begin;
+              const RowsOf<T> s{buffers.s, size(part.queries.count()), size(part.keys.count()), size(buffers.stride)};
+              work.score(part, t, cover, rows_from(q, row, s.count), s);
+              view.stages.align->weigh(s, call_.peaks.template data<T>() + first + row,
+                                       call_.taus.template data<T>() + first + row);
+              work.gate(part, s);
+              if (asked.dropped) work.drop(part, s);
+              for (std::size_t i = 0; i < s.count; ++i) {
+                const std::int64_t to = part.queries.begin - wanted.begin + static_cast<std::int64_t>(i);
+                std::copy_n(s.row(i), s.width, result.data<T>() + to * view.keys + part.keys.begin);
+              }
+            });
       });
-    }
+    });
   });
   return result;
 }
 
 AttendTrace AttendTrace::keep() const {
   AttendCall kept = call_;
-  for (Tensor* x : {&kept.q, &kept.k, &kept.theta, &kept.bias, &kept.lengths, &kept.documents, &kept.mask, &kept.ids,
-                    &kept.peaks, &kept.taus}) {
+  for (Tensor* x : {&kept.q, &kept.k, &kept.theta, &kept.table, &kept.centres, &kept.bias, &kept.lengths,
+                    &kept.documents, &kept.mask, &kept.ids, &kept.peaks, &kept.taus}) {
     if (x->defined()) *x = x->clone();
   }
   return AttendTrace(std::move(kept));

@@ -1,45 +1,92 @@
 #include "attention/mechanism.h"
 
 #include <algorithm>
-#include <cmath>
-#include <cstdlib>
+
+#include "regard/autograd/ops.h"
 
 namespace regard {
 
-Mechanism::Mechanism(const Term& score, const std::vector<Term>& scopes, const Term& align) {
+Mechanism::Mechanism(std::string_view line) {
   auto stages = std::make_shared<Stages>();
-  stages->score = Registry<Score>::make(score, "score");
-  for (const Term& scope : scopes) stages->scopes.push_back(Registry<Scope>::make(scope, "scope"));
-  stages->align = Registry<Align>::make(align, "align");
+  stages->line = parse_line(line);
+  stages->text = to_text(stages->line);
+  stages->score = make_stage<Score>(stages->line.score);
+  for (const Term& scope : stages->line.scopes) stages->scopes.push_back(make_stage<Scope>(scope));
+  stages->align = make_stage<Align>(stages->line.align);
+  Term read = stages->line.read;
+  if (read.name == "relative_sum") read.inner = {stages->line.score};  // whose distance it takes
+  stages->read = make_stage<Read>(read);
   stages_ = std::move(stages);
 }
 
-void check_arguments(std::string_view name, const Arguments& arguments, const Allowed& allowed) {
-  check(arguments.numbers.size() == allowed.numbers, name, ": ", arguments.numbers.size(), " numbers, expected ",
-        allowed.numbers);
-  check(arguments.words.empty(), name, ": unknown word '", arguments.words.empty() ? "" : arguments.words[0], "'");
-  check(arguments.inner.empty(), name, ": takes no scores in parentheses");
-  for (const auto& [key, value] : arguments.settings) {
-    check(std::find(allowed.settings.begin(), allowed.settings.end(), key) != allowed.settings.end(), name,
-          ": unknown setting '", key, "'");
+const std::string& Mechanism::text() const { return stages_->text; }
+
+std::vector<Learned> Mechanism::learned(const AttendSizes& sizes) const {
+  return stages_->learned(completed(sizes)).all;
+}
+
+Needs Mechanism::needs() const {
+  Needs all = stages_->score->needs();
+  for (const auto& scope : stages_->scopes) {
+    const Needs more = scope->needs();
+    all = {all.rows || more.rows, all.query_tokens || more.query_tokens, all.key_tokens || more.key_tokens};
   }
+  return all;
 }
 
-double setting(std::string_view name, const Arguments& arguments, const std::string& key, double otherwise) {
-  const auto found = arguments.settings.find(key);
-  if (found == arguments.settings.end()) return otherwise;
-  char* end = nullptr;
-  const double value = std::strtod(found->second.c_str(), &end);
-  check(!found->second.empty() && *end == '\0' && std::isfinite(value), name, ": ", key, " is '", found->second,
-        "', expected a number");
-  return value;
+const Stages::AllLearned& Stages::learned(const AttendSizes& sizes) const {
+  const std::lock_guard lock(mutex_);
+  for (const AllLearned& each : known_) {
+    if (each.sizes == sizes) return each;
+  }
+  AllLearned made{.sizes = sizes, .all = {}, .score = {}, .read = {}, .scopes = {}};
+  const auto add = [&](std::vector<Learned> part) {
+    const Part place{made.all.size(), part.size()};
+    std::move(part.begin(), part.end(), std::back_inserter(made.all));
+    return place;
+  };
+  made.score = add(score->learned(sizes));
+  for (const auto& scope : scopes) made.scopes.push_back(add(scope->learned(sizes)));
+  made.read = add(read->learned(sizes));
+  return known_.emplace_back(std::move(made));
 }
 
-std::int64_t whole_number(std::string_view name, const Arguments& arguments, std::size_t which) {
-  const double value = arguments.numbers[which];
-  check(value >= 0 && value <= 1e15 && value == std::floor(value), name, ": ", value,
-        ", expected a whole number, 0 or more");
-  return static_cast<std::int64_t>(value);
+AttendSizes completed(AttendSizes sizes) {
+  if (sizes.hidden == 0) sizes.hidden = sizes.width > 0 ? sizes.width : sizes.key_token;
+  return sizes;
+}
+
+std::int64_t hidden_of(const Term& term, const AttendSizes& sizes) {
+  const std::optional<double> given = number_of(term, "hidden");
+  return given ? static_cast<std::int64_t>(*given) : sizes.hidden;
+}
+
+Var to_heads(Var x, std::int64_t heads) { return transpose(reshape(x, {x[0], x[1], heads, x[2] / heads}), 1, 2); }
+
+Var tokens_for_all(Var x, std::int64_t heads) {
+  const Var one = reshape(x, {x[0], 1, x[1], x[2]});
+  if (heads == 1) return one;
+  const std::vector<Var> all(static_cast<std::size_t>(heads), one);
+  return concat(all, 1);
+}
+
+Var nothing(const Inputs& in, std::int64_t heads, std::int64_t count) {
+  return in.tape->constant(in.tape->make({1, heads, count, 0}, in.type));
+}
+
+Var cut_table(Var table, std::int64_t begin, std::int64_t count) {
+  return reshape(slice(table, 1, begin, begin + count), {1, table[0], count, table[2]});
+}
+
+void check_longest(std::string_view name, std::int64_t longest, const Inputs& in) {
+  check(!in.places.defined(), "attend: ", name, ": positions of packed documents are not known to it");
+  check(in.keys <= longest, "attend: ", name, ":", longest, " is made for at most ", longest, " positions, got ",
+        in.keys, " keys");
+}
+
+void check_queries(std::string_view name, std::int64_t longest, const Inputs& in) {
+  check(in.offset >= 0 && in.offset + in.queries <= longest, "attend: ", name, ":", longest, " is made for at most ",
+        longest, " positions, got queries ", in.offset, " to ", in.offset + in.queries);
 }
 
 }  // namespace regard

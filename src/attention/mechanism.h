@@ -3,21 +3,26 @@
 //
 //     s = score(q, k)   ->   scopes select and add   ->   align makes weights   ->   out += p·v
 //
-// A new stage is one file that ends in `const Registry<Score>::Add add({…card…}, make);`. f32 runs kernels, f64 plain
-// references: every stage has both, so that gradients can be checked in double precision.
+// A new stage is one file that ends in `const Registry<Score>::Add add({…card…}, make);`. What is done once a row (maps
+// that a score learns, a scope's guess where to look) is ordinary autograd code and "lowers" a call to tiles; what is
+// done once a pair is tiles. f32 runs kernels, f64 plain references: every stage has both, so that gradients can be
+// checked in double precision.
 #pragma once
 
 #include <cstdint>
 #include <limits>
+#include <list>
 #include <map>
 #include <memory>
+#include <mutex>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "attention/cards.h"
+#include "attention/line.h"
 #include "attention/tiles.h"
 #include "base/check.h"
-#include "base/suggest.h"
 #include "kernels/gemm.h"
 #include "kernels/views.h"
 #include "regard/attention/mechanism.h"
@@ -27,13 +32,23 @@ namespace regard {
 template <class T>
 inline constexpr T kHidden = -std::numeric_limits<T>::infinity();
 
-// Which tile of which map. Query i stands at place i + offset among the keys.
+inline constexpr std::int64_t kKeyTile = 128;      // a tile and the keys and values beside it stay in the second cache
+inline constexpr std::int64_t kTallestTile = 120;  // queries of the tiles that stages are given, at most
+
+// Which tile of which map. Query i stands at place i + offset among the keys; its sequence has the keys `sequence`.
 struct Place {
   std::int64_t item = 0;
   std::int64_t head = 0;
-  std::int64_t heads = 1;
-  Range queries, keys;
+  const AttendSizes* sizes = nullptr;
+  Range queries, keys, sequence;
   std::int64_t offset = 0;
+  const void* centres = nullptr;  // of all queries of the head, what Scope::lower gave; null: nothing
+  bool wide = false;              // they are f64
+
+  double centre(std::size_t i) const {  // of the i-th of the queries
+    const std::int64_t at = queries.begin + static_cast<std::int64_t>(i);
+    return wide ? static_cast<const double*>(centres)[at] : static_cast<double>(static_cast<const float*>(centres)[at]);
+  }
 };
 
 // Keys of a tile: rows, and the same in panels for products (f32 only).
@@ -41,42 +56,67 @@ template <class T>
 struct KeysOf {
   RowsOf<const T> rows;
   PackedMatrix packed;
-  bool finite = true;  // no NaN or ∞ in the rows
+  bool finite = true;      // no NaN or ∞ in the rows
+  Ahead* ahead = nullptr;  // for products: what to fetch meanwhile
 };
 
 // Gradients of one tile, added to what is there.
 template <class T>
 struct ScoreGradients {
   RowsOf<T> queries, keys;
-  T* theta = nullptr;  // [width]; null: nobody wants it
+  T* theta = nullptr;  // of this head
 };
 
-struct Score {
-  virtual ~Score() = default;
-  virtual bool is_product() const { return false; }   // keys are wanted in panels
-  virtual bool takes_theta() const { return false; }  // [width]
+// What a call gives those who lower it.
+struct Inputs {
+  Tape* tape = nullptr;
+  DType type = DType::kF32;
+  Var q, k;                      // rows by head [batch, heads, length, width]; not defined: nobody needs them
+  Var query_tokens, key_tokens;  // [batch, length, width], likewise
+  std::span<const Var> learned;  // of this stage, as it lists them
+  AttendSizes sizes;
+  std::int64_t batch = 0, queries = 0, keys = 0, offset = 0;
+  Tensor places;  // i32 [batch, 1, keys], of packed documents: where each position stands in its own; else not defined
+
+  Inputs with(std::span<const Var> mine) const {
+    Inputs made = *this;
+    made.learned = mine;
+    return made;
+  }
+};
+
+// What a score does to tiles.
+struct PairTiles {
+  virtual ~PairTiles() = default;
+  virtual bool is_product() const { return false; }  // keys are wanted in panels
   // Rows as the tiles want them (scaled, normalised), and back from the gradient of these to that of the rows.
   virtual bool prepares_keys() const { return false; }
-  virtual void prepare_queries(Rows q, Tile to) const { copy_rows(q, to); }
-  virtual void prepare_queries(RowsOf<const double> q, RowsOf<double> to) const { copy_rows(q, to); }
-  virtual void prepare_keys(Rows k, Tile to) const { copy_rows(k, to); }
-  virtual void prepare_keys(RowsOf<const double> k, RowsOf<double> to) const { copy_rows(k, to); }
-  virtual void finish_queries(Rows q, Rows d_prepared, Tile dq) const { add_rows(q, d_prepared, dq); }
-  virtual void finish_queries(RowsOf<const double> q, RowsOf<const double> d_prepared, RowsOf<double> dq) const {
+  virtual void prepare_queries(const AttendSizes&, Rows q, Tile to) const { copy_rows(q, to); }
+  virtual void prepare_queries(const AttendSizes&, RowsOf<const double> q, RowsOf<double> to) const {
+    copy_rows(q, to);
+  }
+  virtual void prepare_keys(const AttendSizes&, Rows k, Tile to) const { copy_rows(k, to); }
+  virtual void prepare_keys(const AttendSizes&, RowsOf<const double> k, RowsOf<double> to) const { copy_rows(k, to); }
+  virtual void finish_queries(const AttendSizes&, Rows q, Rows d_prepared, Tile dq) const {
     add_rows(q, d_prepared, dq);
   }
-  virtual void finish_keys(Rows k, Rows d_prepared, Tile dk) const { add_rows(k, d_prepared, dk); }
-  virtual void finish_keys(RowsOf<const double> k, RowsOf<const double> d_prepared, RowsOf<double> dk) const {
+  virtual void finish_queries(const AttendSizes&, RowsOf<const double> q, RowsOf<const double> d_prepared,
+                              RowsOf<double> dq) const {
+    add_rows(q, d_prepared, dq);
+  }
+  virtual void finish_keys(const AttendSizes&, Rows k, Rows d_prepared, Tile dk) const { add_rows(k, d_prepared, dk); }
+  virtual void finish_keys(const AttendSizes&, RowsOf<const double> k, RowsOf<const double> d_prepared,
+                           RowsOf<double> dk) const {
     add_rows(k, d_prepared, dk);
   }
   // s[i, j] = score(q_i, k_j); then ds[i, j] to gradients. What has ds = 0 adds nothing, whatever q and k hold.
-  virtual void forward(Rows q, const KeysOf<float>& k, const float* theta, Tile s) const = 0;
-  virtual void forward(RowsOf<const double> q, const KeysOf<double>& k, const double* theta,
+  virtual void forward(const Place&, Rows q, const KeysOf<float>& k, const float* theta, Tile s) const = 0;
+  virtual void forward(const Place&, RowsOf<const double> q, const KeysOf<double>& k, const double* theta,
                        RowsOf<double> s) const = 0;
-  virtual void backward(Rows q, bool q_finite, const KeysOf<float>& k, const float* theta, Rows ds,
+  virtual void backward(const Place&, Rows q, bool q_finite, const KeysOf<float>& k, const float* theta, Rows ds,
                         const ScoreGradients<float>& to) const = 0;
-  virtual void backward(RowsOf<const double> q, bool q_finite, const KeysOf<double>& k, const double* theta,
-                        RowsOf<const double> ds, const ScoreGradients<double>& to) const = 0;
+  virtual void backward(const Place&, RowsOf<const double> q, bool q_finite, const KeysOf<double>& k,
+                        const double* theta, RowsOf<const double> ds, const ScoreGradients<double>& to) const = 0;
 
  private:
   template <class T>
@@ -91,10 +131,56 @@ struct Score {
   }
 };
 
+struct Score {
+  virtual ~Score() = default;
+  virtual const PairTiles& tiles() const = 0;
+  virtual Needs needs() const { return {.rows = true}; }
+  virtual std::vector<Learned> learned(const AttendSizes&) const { return {}; }
+  virtual void check_call(const Inputs&) const {}
+  // Once a call: queries [batch or 1, heads, queries, widths().q], keys [batch or 1, groups, keys, widths().k]; theta
+  // [heads or 1, widths().theta], for every tile of a head; bias, spread to [batch, heads, queries, keys].
+  struct Widths {
+    std::int64_t q = 0, k = 0, theta = 0;
+  };
+  virtual Widths widths(const AttendSizes& sizes) const { return {sizes.width, sizes.width, 0}; }
+  virtual Var lower_queries(const Inputs& in) const { return in.q; }
+  virtual Var lower_keys(const Inputs& in) const { return in.k; }
+  virtual Var lower_theta(const Inputs&) const { return {}; }
+  virtual Var lower_bias(const Inputs&) const { return {}; }
+};
+
+// A score whose tiles are written once for both types: `Self` has
+//   template <class T> void tile(const Place&, RowsOf<const T> q, const KeysOf<T>& k, const T* theta, RowsOf<T> s)
+//   const template <class T> void spread(const Place&, RowsOf<const T> q, bool q_finite, const KeysOf<T>& k, const T*
+//   theta,
+//                                  RowsOf<const T> ds, const ScoreGradients<T>& to) const
+template <class Self>
+struct TileScore : Score, PairTiles {
+  const PairTiles& tiles() const override { return *this; }
+  void forward(const Place& place, Rows q, const KeysOf<float>& k, const float* theta, Tile s) const override {
+    self().template tile<float>(place, q, k, theta, s);
+  }
+  void forward(const Place& place, RowsOf<const double> q, const KeysOf<double>& k, const double* theta,
+               RowsOf<double> s) const override {
+    self().template tile<double>(place, q, k, theta, s);
+  }
+  void backward(const Place& place, Rows q, bool q_finite, const KeysOf<float>& k, const float* theta, Rows ds,
+                const ScoreGradients<float>& to) const override {
+    self().template spread<float>(place, q, q_finite, k, theta, ds, to);
+  }
+  void backward(const Place& place, RowsOf<const double> q, bool q_finite, const KeysOf<double>& k, const double* theta,
+                RowsOf<const double> ds, const ScoreGradients<double>& to) const override {
+    self().template spread<double>(place, q, q_finite, k, theta, ds, to);
+  }
+
+ private:
+  const Self& self() const { return static_cast<const Self&>(*this); }
+};
+
 // What a call has beside queries, keys and values; null or not defined: nothing.
 struct Given {
   std::int64_t queries = 0, keys = 0;
-  bool offset = false, lengths = false, documents = false, mask = false;
+  bool offset = false, lengths = false, documents = false, mask = false, bias = false;
 };
 
 struct Scope {
@@ -107,6 +193,17 @@ struct Scope {
   // Selects: what is hidden becomes −∞ whatever was there.
   virtual void add(const Place&, Tile) const {}
   virtual void add(const Place&, RowsOf<double>) const {}
+  // A scope that looks where the query says: one number a query [batch, heads, queries], with gradient.
+  virtual Needs needs() const { return {}; }
+  virtual std::vector<Learned> learned(const AttendSizes&) const { return {}; }
+  virtual Var lower(const Inputs&) const { return {}; }
+  // After aligning: p becomes p·g. Back: `du` comes as the gradient of p·g times g, that is of p; the centres' is
+  // added.
+  virtual bool gates() const { return false; }
+  virtual void gate(const Place&, Tile) const {}
+  virtual void gate(const Place&, RowsOf<double>) const {}
+  virtual void centre_gradient(const Place&, Rows, Rows, float*) const {}  // p before its gate, du
+  virtual void centre_gradient(const Place&, RowsOf<const double>, RowsOf<const double>, double*) const {}
 };
 
 // A scope that sees an interval of keys for every query: `Self` has `Range seen(std::int64_t place) const`, whose ends
@@ -166,57 +263,94 @@ struct Align {
   virtual void settle(std::size_t, double*, double*, double*) const {}
 };
 
-struct Card {
-  std::string_view name, formula, paper;
+// Behind the weights: what is read beside Σ p·v, or instead.
+struct Read {
+  virtual ~Read() = default;
+  virtual bool is_pointer() const { return false; }  // the weights themselves are the answer
+  virtual std::vector<Learned> learned(const AttendSizes&) const { return {}; }
+  virtual Var lower(const Inputs&) const { return {}; }  // a table [heads or 1, …]
+  // out += what the table adds. Back: dp += dy's part of it; then, with the weights as they were applied, to the table.
+  virtual void forward(const Place&, Rows, const float*, Tile) const {}
+  virtual void forward(const Place&, RowsOf<const double>, const double*, RowsOf<double>) const {}
+  virtual void weight_gradient(const Place&, Rows, const float*, Tile) const {}
+  virtual void weight_gradient(const Place&, RowsOf<const double>, const double*, RowsOf<double>) const {}
+  virtual void table_gradient(const Place&, Rows, Rows, float*) const {}
+  virtual void table_gradient(const Place&, RowsOf<const double>, RowsOf<const double>, double*) const {}
 };
 
+template <class F>
+inline constexpr Family kFamilyOf = Family::kScore;
+template <>
+inline constexpr Family kFamilyOf<Scope> = Family::kScope;
+template <>
+inline constexpr Family kFamilyOf<Align> = Family::kAlign;
+template <>
+inline constexpr Family kFamilyOf<Read> = Family::kRead;
+
 // Stages by name, sorted: lists, tests and documents come out in one order.
-template <class Family>
+template <class F>
 class Registry {
  public:
-  using Make = std::unique_ptr<Family> (*)(const Arguments&);
-  struct Entry {
-    Card card;
-    Make make;
-  };
-  static const std::map<std::string, Entry>& all() { return entries(); }
+  using Make = std::unique_ptr<F> (*)(const Term&);  // of a term that fits the card
+  static const std::map<std::string, Make>& all() { return entries(); }
   struct Add {
-    Add(const Card& card, Make make) { entries().emplace(std::string(card.name), Entry{card, make}); }
-  };
-  static std::unique_ptr<Family> make(const Term& term, const char* family) {
-    const auto found = entries().find(term.name);
-    if (found != entries().end()) return found->second.make(term.arguments);
-    std::vector<std::string> known;
-    std::string list;
-    for (const auto& [name, entry] : entries()) {
-      known.push_back(name);
-      list += (list.empty() ? "" : ", ") + name;
+    Add(Card card, Make make) {
+      entries().emplace(std::string(card.name), make);
+      add_card(kFamilyOf<F>, std::move(card));
     }
-    const std::string near = closest(term.name, known);
-    fail(ErrorKind::kInput, "unknown ", family, " '", term.name, near.empty() ? "'" : "'; did you mean '" + near + "'?",
-         near.empty() ? "; known: " : " known: ", list);
-  }
+  };
+  static std::unique_ptr<F> make(const Term& term) { return entries().at(term.name)(term); }
 
  private:
-  static std::map<std::string, Entry>& entries() {
-    static std::map<std::string, Entry> all;
+  static std::map<std::string, Make>& entries() {
+    static std::map<std::string, Make> all;
     return all;
   }
 };
+template <class F>
+std::unique_ptr<F> make_stage(const Term& term) {
+  return Registry<F>::make(term);
+}
 
 struct Stages {
+  Line line;
+  std::string text;
   std::unique_ptr<Score> score;
   std::vector<std::unique_ptr<Scope>> scopes;
   std::unique_ptr<Align> align;
+  std::unique_ptr<Read> read;
+
+  // What the mechanism learns, stage after stage; kept, so that a call does not make it again.
+  struct Part {
+    std::size_t begin = 0, count = 0;
+  };
+  struct AllLearned {
+    AttendSizes sizes;
+    std::vector<Learned> all;
+    Part score, read;
+    std::vector<Part> scopes;
+  };
+  const AllLearned& learned(const AttendSizes& sizes) const;
+
+ private:
+  mutable std::mutex mutex_;
+  mutable std::list<AllLearned> known_;
 };
 
-// For those who make stages: what may stand behind a name.
-struct Allowed {
-  std::size_t numbers = 0;
-  std::vector<std::string> settings = {};
-};
-void check_arguments(std::string_view name, const Arguments& arguments, const Allowed& allowed);  // exactly the numbers
-double setting(std::string_view name, const Arguments& arguments, const std::string& key, double otherwise);
-std::int64_t whole_number(std::string_view name, const Arguments& arguments, std::size_t which);  // not below 0
+// The sizes with what is left out filled in.
+AttendSizes completed(AttendSizes sizes);
+std::int64_t hidden_of(const Term& term, const AttendSizes& sizes);  // of the line, or else of the layer
+
+// The maps of a score that projects by itself: tokens [batch, length, in]·map [in, heads·width] to heads
+// [batch, heads, length, width], and for keys of one group, of all heads.
+Var to_heads(Var x, std::int64_t heads);
+Var tokens_for_all(Var x, std::int64_t heads);                          // every head reads the tokens as they are
+Var nothing(const Inputs& in, std::int64_t heads, std::int64_t count);  // rows of width 0, of all items
+// A table [heads, longest, width] cut to `count` rows from `begin` on, as the rows of an item: [1, heads, count,
+// width].
+Var cut_table(Var table, std::int64_t begin, std::int64_t count);
+// Throws unless positions [0, count) fit into what the line says.
+void check_longest(std::string_view name, std::int64_t longest, const Inputs& in);  // of the keys
+void check_queries(std::string_view name, std::int64_t longest, const Inputs& in);
 
 }  // namespace regard

@@ -19,13 +19,45 @@ MatrixOf<T> as_matrix(RowsOf<T> x) {
 
 bool all_finite(Rows x);
 
-// c += a·b, where an a of 0 takes nothing from b. `finite`: b holds neither NaN nor ∞, which makes it a plain product.
-void selected_product(Matrix a, Rows b, bool finite, Tile c);
+// Memory that is wanted later, fetched into the second cache a line at a time while products are computed.
+struct Ahead {
+  struct Span {
+    const float* at = nullptr;
+    std::size_t lines = 0;
+  };
+  static constexpr std::size_t kLine = 16;  // floats
+  Span spans[8];
+  std::size_t count = 0;
 
-void scale_rows(Tile x, const float* factors);      // row i · factors[i]; a factor of 1 leaves it alone
-void plain_zeros(Tile x);                           // −0 becomes 0
-void dot_rows(Rows x, Rows y, float* to);           // to[i] = x_i·y_i
-void normalise_rows(Rows x, float length, Tile y);  // y_i = length·x_i/‖x_i‖; 0 stays 0
+  void add(const void* at, std::size_t floats) {
+    spans[count++] = {static_cast<const float*>(at), (floats + kLine - 1) / kLine};
+  }
+  // The next lines, at most so many; null if all is fetched.
+  const float* take(std::size_t lines) {
+    while (count > 0 && spans[count - 1].lines == 0) --count;
+    if (count == 0) return nullptr;
+    Span& last = spans[count - 1];
+    const float* const at = last.at;
+    lines = std::min(lines, last.lines);
+    last.at += lines * kLine;
+    last.lines -= lines;
+    return at;
+  }
+};
+
+// c += a·b, where an a of 0 takes nothing from b. `finite`: b holds neither NaN nor ∞, which makes it a plain product.
+// With `fresh` c holds nothing yet and is taken for 0.
+void selected_product(Matrix a, Rows b, bool finite, Tile c, bool fresh = false, Ahead* ahead = nullptr);
+
+// s = q·kᵀ, keys in panels: what gemm computes, for tiles.
+void product_tile(Rows q, PackedMatrix k, Tile s, Ahead* ahead = nullptr);
+
+void scaled_copy(Rows x, float factor, Tile y);      // y = x·factor
+void add_scaled_copy(Rows x, float factor, Tile y);  // y += x·factor
+void scale_rows(Tile x, const float* factors);       // row i · factors[i]; a factor of 1 leaves it alone
+void plain_zeros(Tile x);                            // −0 becomes 0
+void dot_rows(Rows x, Rows y, float* to);            // to[i] = x_i·y_i
+void normalise_rows(Rows x, float length, Tile y);   // y_i = length·x_i/‖x_i‖; 0 stays 0
 void normalise_rows_backward(Rows x, Rows dy, float length, Tile dx);  // added; where dy is 0, x is not read
 
 // Softmax with z = (s − peak)·sharpness, see Align.
@@ -59,6 +91,20 @@ void selected_product(MatrixOf<const T> a, RowsOf<const T> b, RowsOf<T> c) {
       const T factor = a.at(i, j);
       for (std::size_t k = 0; k < b.width && factor != 0; ++k) c.row(i)[k] += factor * b.row(j)[k];
     }
+  }
+}
+
+template <class T>
+void scaled_copy(RowsOf<const T> x, T factor, RowsOf<T> y) {
+  for (std::size_t i = 0; i < x.count; ++i) {
+    for (std::size_t c = 0; c < x.width; ++c) y.row(i)[c] = x.row(i)[c] * factor;
+  }
+}
+
+template <class T>
+void add_scaled_copy(RowsOf<const T> x, T factor, RowsOf<T> y) {
+  for (std::size_t i = 0; i < x.count; ++i) {
+    for (std::size_t c = 0; c < x.width; ++c) y.row(i)[c] += x.row(i)[c] * factor;
   }
 }
 
@@ -190,8 +236,16 @@ void additive_tile_backward(RowsOf<const T> q, RowsOf<const T> k, const T* theta
 }  // namespace reference
 
 inline bool all_finite(RowsOf<const double> x) { return reference::all_finite(x); }
-inline void selected_product(MatrixOf<const double> a, RowsOf<const double> b, bool, RowsOf<double> c) {
+inline void selected_product(MatrixOf<const double> a, RowsOf<const double> b, bool, RowsOf<double> c,
+                             bool fresh = false, Ahead* = nullptr) {
+  for (std::size_t i = 0; i < c.count && fresh; ++i) std::fill_n(c.row(i), c.width, 0.0);
   reference::selected_product(a, b, c);
+}
+inline void scaled_copy(RowsOf<const double> x, double factor, RowsOf<double> y) {
+  reference::scaled_copy(x, factor, y);
+}
+inline void add_scaled_copy(RowsOf<const double> x, double factor, RowsOf<double> y) {
+  reference::add_scaled_copy(x, factor, y);
 }
 inline void scale_rows(RowsOf<double> x, const double* factors) { reference::scale_rows(x, factors); }
 inline void plain_zeros(RowsOf<double> x) { reference::plain_zeros(x); }

@@ -44,4 +44,10 @@ inline std::string closest(std::string_view name, const std::vector<std::string>
   return best;
 }
 
+// The end of an error message: "; did you mean 'additive'?", or nothing.
+inline std::string did_you_mean(std::string_view name, const std::vector<std::string>& known) {
+  const std::string near = closest(name, known);
+  return near.empty() ? "" : "; did you mean '" + near + "'?";
+}
+
 }  // namespace regard

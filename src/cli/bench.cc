@@ -21,6 +21,7 @@
 #include "base/pool.h"
 #include "base/suggest.h"
 #include "cli/command.h"
+#include "cli/text.h"
 #include "kernels/target.h"
 
 namespace regard::cli {
@@ -41,15 +42,6 @@ struct Options {
 };
 
 double now() { return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count(); }
-
-std::string json_text(std::string_view text) {
-  std::string out = "\"";
-  for (const char letter : text) {
-    if (letter == '"' || letter == '\\') out += '\\';
-    out += static_cast<unsigned char>(letter) < 0x20 ? ' ' : letter;
-  }
-  return out + '"';
-}
 
 std::string processor() {
   std::ifstream file("/proc/cpuinfo");

@@ -1,5 +1,6 @@
 // bench limits: what the machine can do at best, the yardstick of every other benchmark.
 //   fma            independent chains of x ← x·½ + 1 in registers: the most multiply-adds the cores can do
+//   gemm           our own matrix product at a size that suits it, weights packed beforehand
 //   copy_64x512    y ← x within the caches
 //   copy_4096x4096 y ← x beyond them
 //   update_64x512, update_16384x4096  y ← y·½ + 1 in place: writes only what was read, which a copy does not
@@ -58,6 +59,7 @@ HWY_AFTER_NAMESPACE();
 
 #include "base/pool.h"
 #include "cli/bench.h"
+#include "kernels/gemm.h"
 
 namespace regard::cli {
 namespace {
@@ -89,6 +91,25 @@ Case fma() {
                              return gap;
                            }};
           }};
+}
+
+Case product() {
+  constexpr std::size_t kSide = 512;
+  return {
+      .name = "gemm", .operation = "matmul", .flops = 2.0 * kSide * kSide * kSide, .prepare = [] {
+        const auto a = random_numbers(kSide * kSide, 1), b = random_numbers(kSide * kSide, 2);
+        auto panels = std::make_shared<Floats>(packed_size(kSide, kSide)), c = std::make_shared<Floats>(a->size());
+        const PackedMatrix packed = pack(matrix<const float>(b->data(), kSide, kSide), panels->data());
+        return Job{
+            .run = [=] { gemm(matrix<const float>(a->data(), kSide, kSide), packed, matrix(c->data(), kSide, kSide)); },
+            .gap =
+                [=] {
+                  double sum = 0;
+                  for (std::size_t k = 0; k < kSide; ++k) sum += double{(*a)[k]} * (*b)[k * kSide];
+                  return std::abs((*c)[0] - sum) / 1e-3;
+                },
+            .memory = {panels}};
+      }};
 }
 
 // Eight bytes an element, read and written.
@@ -138,9 +159,10 @@ Case update(std::int64_t rows, std::int64_t width) {
 
 const AddBench add(
     {.name = "limits",
-     .summary = "what the machine can do at best: multiply-adds, copying, changing in place",
+     .summary = "what the machine can do at best: multiply-adds, our matrix product, copying, changing in place",
      .cases = [] {
-       return std::vector<Case>{fma(), copy(64, 512), copy(4096, 4096), update(64, 512), update(16384, 4096)};
+       return std::vector<Case>{fma(),           product(),          copy(64, 512), copy(4096, 4096),
+                                update(64, 512), update(16384, 4096)};
      }});
 
 }  // namespace

@@ -82,11 +82,6 @@ void print_version() {
   }
 }
 
-std::string did_you_mean(std::string_view name, const std::vector<std::string>& known) {
-  const std::string near = closest(name, known);
-  return near.empty() ? "" : text("; did you mean '", near, "'?");
-}
-
 int unknown_command(const std::string& name) {
   std::vector<std::string> known{"help"};
   std::string list;

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "cli/command.h"
+#include "cli/text.h"
 #include "kernels/target.h"
 #include "regard/context.h"
 #include "verify/checks.h"
@@ -28,17 +29,6 @@ struct Options {
 std::string percent(double fraction) {
   if (!(fraction < 10)) return fmt::format("{:.1g}×", fraction);
   return fmt::format("{:.0f} %", 100 * fraction);
-}
-
-std::size_t letters(const std::string& text) {  // in UTF-8
-  std::size_t count = 0;
-  for (const char byte : text) count += (static_cast<unsigned char>(byte) & 0xc0) != 0x80;
-  return count;
-}
-
-std::string padded(const std::string& text, std::size_t width) {
-  const std::size_t length = letters(text);
-  return text + std::string(length < width ? width - length : 0, ' ');
 }
 
 int verify_operations(const Options& options, const Context& context) {

@@ -496,8 +496,9 @@ inline void PackBlocksOfA(const float* a, std::size_t column_stride, std::size_t
 
 // --------------------------------------------------------------------------------------------------------------- tile
 
-// A block whose last panel is wider than C: calculated beside C.
-HWY_NOINLINE void EdgeBlock(std::size_t rows, std::size_t columns, Activation activation, BlockArguments arguments) {
+// A block whose last panel is wider than C: calculated beside C. A template, so that several sources may have it.
+template <class Arguments>
+HWY_NOINLINE void EdgeBlock(std::size_t rows, std::size_t columns, Activation activation, Arguments arguments) {
   constexpr std::size_t kWidth = kMostPanels * kPanelWidth;
   HWY_ALIGN float c[kBlockRows * kWidth];
   HWY_ALIGN float bias[kWidth];

@@ -51,7 +51,7 @@ struct Case {
   std::string name;
   std::vector<Input> inputs;
   Build build;      // the operation
-  Formula formula;  // the same, one number at a time
+  Formula formula;  // the same, one number at a time; none: the f64 reference has to do
   // Nothing depends on the inputs by its nature (a softmax over one number is 1): there is no gradient to find.
   bool flat = false;
   // For operations made of smooth pieces: on which piece the inputs lie (f64). Finite differences that would leave it

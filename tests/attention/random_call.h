@@ -1,5 +1,5 @@
-// A random call of attend: mechanism × shape × mask × poison, from a seed. Stages come from the registries: a new one
-// takes part without an edit here, as long as it needs no arguments or a number.
+// A random call of attend: mechanism × shape × mask × poison, from a seed. Mechanisms come from the cards: a new one
+// takes part without an edit here.
 //
 //     Case c = drawn_case(4711);
 //     Outcome outcome = run(c.clean, Weights::kPlain);
@@ -8,7 +8,6 @@
 #include <algorithm>
 #include <cstdint>
 #include <limits>
-#include <map>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -44,8 +43,11 @@ class Draw {
 // Everything that one call is given.
 struct Call {
   std::optional<Mechanism> mechanism;
-  Tensor q, k, v, bias, dy, documents, mask;
+  Tensor q, k, query_tokens, key_tokens, v;  // what the mechanism looks at; else not defined
+  Tensor bias, dy, documents, mask;
   std::vector<Tensor> learned;
+  std::int64_t heads = 1, hidden = 0;
+  bool pointer = false;  // the context is the weights
   std::optional<std::vector<std::int32_t>> lengths;
   std::optional<std::int64_t> first_query;
   float dropout = 0;
@@ -56,7 +58,16 @@ struct Call {
 };
 
 // Everything that comes out of it; what was not asked for is not defined.
-enum Part : std::size_t { kContext, kQueries, kKeys, kValues, kBias, kLearned };  // and what else is learned behind it
+enum Part : std::size_t {
+  kContext,
+  kQueries,
+  kKeys,
+  kQueryTokens,
+  kKeyTokens,
+  kValues,
+  kBias,
+  kLearned  // and what else is learned behind it
+};
 struct Outcome {
   std::vector<Tensor> parts = std::vector<Tensor>(kLearned);
   std::vector<Tensor> weights;  // by item and head
@@ -67,38 +78,22 @@ enum class Weights { kNone, kPlain, kDropped };
 
 Outcome run(const Call& call, Weights asked = Weights::kNone, DType type = DType::kF32);
 
-// A name of a line and what stands behind it; the first number has no key.
-struct Stage {
-  std::string name;
-  std::map<std::string, double> values;
-
-  double value(const std::string& key, double usual) const {
-    const auto found = values.find(key);
-    return found == values.end() ? usual : found->second;
-  }
-  std::string written() const {
-    std::string made = name;
-    for (const auto& [key, each] : values) made += text(made == name ? ":" : ",", key, key.empty() ? "" : "=", each);
-    return made;
-  }
-};
-
 // A case: the call with ordinary numbers, the same with poison in some rows, and what its parts are.
 struct Case {
   Draw draw;
   std::string text;
-  Stage score, align;
-  std::vector<Stage> scopes;
+  Line line;
   std::int64_t batch, heads, groups, queries, keys, width, values;
   Call clean, dirty;
   bool poisoned = false;
   std::vector<bool> visible;                              // [batch, heads, queries, keys]
   std::vector<bool> bad_queries, bad_keys, bad_gradient;  // rows with poison: [batch, heads or groups, rows]
   double temperature = 1, scale = 1;                      // of the alignment, and the factor of the scores
+  bool positional = false;                                // the score knows no more positions than the line says
 
   explicit Case(std::uint64_t seed) : draw(seed) {}
   bool has(std::string_view name) const {
-    return std::any_of(scopes.begin(), scopes.end(), [&](const Stage& each) { return each.name == name; });
+    return std::any_of(line.scopes.begin(), line.scopes.end(), [&](const Term& each) { return each.name == name; });
   }
   std::int64_t group(std::int64_t head) const { return head / (heads / groups); }
   bool sees(std::int64_t item, std::int64_t head, std::int64_t i, std::int64_t j) const {
@@ -107,8 +102,9 @@ struct Case {
 };
 
 Case drawn_case(std::uint64_t seed);
+void finish(Case& c);  // what is visible and the poison; may throw what a call throws
 
-bool is_known(const Stage& scope);                     // by the formulas of the test
+bool is_known(const Term& scope);                      // by the formulas of the test
 std::vector<std::int32_t> bias_places(const Case& c);  // which element of the bias is added to which score
 
 }  // namespace regard::random_call

@@ -33,7 +33,7 @@ Outcome ask(const std::string& bench, const std::string& commands) {
 
 TEST(Bench, TheOnesKnownByNameAreThere) {
   for (const char* name : {"limits", "startup", "matmul", "matmul_backward", "elementwise", "optimizer", "overhead",
-                           "gru", "lstm", "cross_entropy"}) {
+                           "gru", "lstm", "cross_entropy", "attention", "mechanisms", "additive"}) {
     EXPECT_TRUE(benches().contains(name)) << name;
   }
 }
@@ -77,7 +77,12 @@ TEST(Bench, SmallCasesAgreeWithTheirReferences) {
                            "elementwise/layer_norm_64x512",
                            "elementwise/dropout_64x512",
                            "gru/64x30x256",
-                           "lstm/64x30x256"}) {
+                           "lstm/64x30x256",
+                           "attention/both_64_padding_dropout",
+                           "attention/weights_of_a_head",
+                           "mechanisms/alibi",
+                           "additive/attend_additive",
+                           "additive/attend"}) {
     const std::string text = name;
     const Outcome outcome = ask(text.substr(0, text.find('/')), "check " + text + "\\n");
     EXPECT_TRUE(outcome.out.ends_with("\nok\n")) << name << ": " << outcome.out;

@@ -435,51 +435,183 @@ def align(name, scores):
     return torch.where(visible, above if name == "sparsemax" else above * above, 0.0)
 
 
+def heads_of(x, heads):
+    """[batch, length, heads·width] to [batch, heads, length, width]"""
+    return x.unflatten(-1, (heads, -1)).transpose(1, 2)
+
+
+def turned(x, base=10000):
+    """Rotary positions from 0 on: neighbouring features are the parts of a complex number."""
+    time, width = x.shape[-2:]
+    angles = torch.outer(torch.arange(time).double(), base ** (-torch.arange(0, width, 2).double() / width))
+    pairs = torch.view_as_complex(x.unflatten(-1, (-1, 2)).contiguous())
+    return torch.view_as_real(pairs * torch.polar(torch.ones_like(angles), angles)).flatten(-2)
+
+
+def scores_of(name, x, learned):
+    """A score by name; x holds q, k [batch, heads, length, width], tokens of both, sizes. Takes what it learned."""
+    heads = x["heads"]
+    if name in ("dot", "scaled_dot", "rotary(scaled_dot)"):
+        q, k = (turned(x["q"]), turned(x["k"])) if name.startswith("rotary") else (x["q"], x["k"])
+        return q @ k.mT * (1 if name == "dot" else q.shape[-1] ** -0.5)
+    if name == "cosine":
+        return F.cosine_similarity(x["q"][:, :, :, None], x["k"][:, :, None], -1)
+    if name == "general":
+        return torch.einsum("bhnd,hde,bhme->bhnm", x["q"], learned.pop(0), x["k"])
+    if name in ("additive", "concat"):
+        q, k = heads_of(x["query_tokens"] @ learned.pop(0), heads), x["key_tokens"] @ learned.pop(0)
+        theta = learned.pop(0)
+        k = heads_of(k + learned.pop(0) if name == "additive" else k, heads)
+        return torch.einsum("bhnmd,hd->bhnm", torch.tanh(q[:, :, :, None] + k[:, :, None]), theta)
+    if name == "projected":
+        q, k = (heads_of(x[side] @ learned.pop(0), heads) for side in ("query_tokens", "key_tokens"))
+        return q @ k.mT * q.shape[-1] ** -0.5
+    if name == "location:16":
+        return torch.einsum("bnd,hmd->bhnm", x["query_tokens"], learned.pop(0))[..., :x["keys"]]
+    if name == "dense_synth:16":
+        inner = heads_of(torch.relu(x["query_tokens"] @ learned.pop(0) + learned.pop(0)), heads)
+        return (torch.einsum("bhnd,hmd->bhnm", inner, learned.pop(0)) + learned.pop(0)[:, None])[..., :x["keys"]]
+    if name == "random_synth:16":
+        return learned.pop(0)[:, :x["queries"], :x["keys"]].expand(x["batch"], -1, -1, -1)
+    if name == "factorized_random_synth:16,rank=3":
+        both = learned.pop(0) @ learned.pop(0).mT
+        return both[:, :x["queries"], :x["keys"]].expand(x["batch"], -1, -1, -1)
+    if name == "factorized_dense_synth:4,3":  # tile(A) ⊙ tile(B), A interleaved
+        inner = heads_of(torch.relu(x["query_tokens"] @ learned.pop(0) + learned.pop(0)), heads)
+        both = torch.einsum("bhnd,hdc->bhnc", inner, learned.pop(0)) + learned.pop(0)
+        return (both[..., :4].repeat_interleave(3, -1) * both[..., 4:].repeat(1, 1, 1, 4))[..., :x["keys"]]
+    if name == "relative:2":
+        table = learned.pop(0)
+        near = (torch.arange(x["keys"]) - torch.arange(x["queries"])[:, None]).clamp(-2, 2) + 2
+        keys = x["k"][:, :, None] + table[:, near]
+        return (x["q"][:, :, :, None] * keys).sum(-1) * x["q"].shape[-1] ** -0.5
+    if name.startswith("mixture("):
+        shares = torch.softmax(learned.pop(0), -1)
+        parts = name[8:-1].split(";")
+        return sum(shares[:, m, None, None] * scores_of(part, x, learned) for m, part in enumerate(parts))
+    raise KeyError(name)
+
+
 def attend():
-    """score | scope | align over several heads. softmax of scaled_dot is F.scaled_dot_product_attention itself."""
+    """score | scope | align | read over several heads. softmax of scaled_dot is F.scaled_dot_product_attention itself."""
     file = File("attend")
+    tokens, hidden, batch = 3, 2, 2
     for score, scope, weights, heads, groups, queries, keys, width, values in [
             ("scaled_dot", "global", "softmax", 2, 2, 3, 7, 4, 3), ("scaled_dot", "causal", "softmax", 4, 2, 5, 5, 8, 2),
-            ("scaled_dot", "lengths", "softmax", 2, 1, 3, 130, 2, 2), ("scaled_dot", "window", "softmax", 1, 1, 9, 9, 3, 3),
+            ("scaled_dot", "lengths", "softmax", 2, 1, 3, 130, 2, 2), ("scaled_dot", "window:2", "softmax", 1, 1, 9, 9, 3, 3),
             ("scaled_dot", "mask", "softmax", 2, 2, 4, 6, 3, 2), ("dot", "causal", "sparsemax", 2, 1, 9, 9, 4, 3),
             ("dot", "lengths", "entmax15", 2, 2, 4, 11, 4, 3), ("cosine", "global", "softmax", 2, 1, 3, 5, 4, 2),
             ("additive", "causal", "entmax15", 2, 1, 6, 6, 5, 2), ("additive", "lengths", "softmax", 1, 1, 3, 17, 3, 2),
             ("scaled_dot", "global", "uniform", 2, 1, 3, 7, 2, 3), ("scaled_dot", "alibi", "sparsemax", 2, 2, 7, 7, 3, 2),
-            ("scaled_dot", "alibi", "softmax", 3, 1, 5, 5, 3, 2)]:
-        batch, lengths = 2, [keys, keys // 2]
+            ("scaled_dot", "alibi", "softmax", 3, 1, 5, 5, 3, 2), ("general", "causal", "softmax", 2, 1, 5, 5, 3, 2),
+            ("concat", "lengths", "softmax", 2, 2, 4, 6, 3, 2), ("projected", "global", "sparsemax", 2, 1, 3, 6, 3, 2),
+            ("location:16", "lengths", "softmax", 2, 1, 3, 7, 3, 2), ("dense_synth:16", "causal", "softmax", 2, 1, 5, 5, 3, 2),
+            ("random_synth:16", "lengths", "entmax15", 2, 1, 4, 9, 3, 2),
+            ("factorized_random_synth:16,rank=3", "causal", "softmax", 2, 2, 6, 6, 3, 2),
+            ("factorized_dense_synth:4,3", "lengths", "softmax", 2, 1, 4, 10, 3, 2),
+            ("relative:2", "causal", "softmax", 2, 1, 7, 7, 4, 3), ("relative:2", "lengths", "sparsemax", 1, 1, 6, 6, 4, 3),
+            ("rotary(scaled_dot)", "causal", "softmax", 2, 1, 6, 6, 4, 2),
+            ("mixture(random_synth:16;dense_synth:16;scaled_dot)", "causal", "softmax", 2, 2, 6, 6, 4, 2),
+            ("mixture(additive;relative:2)", "lengths", "softmax", 2, 2, 5, 5, 4, 2),
+            ("scaled_dot", "local_p:2", "softmax", 2, 1, 4, 9, 3, 2), ("additive", "local_p:3", "softmax", 1, 1, 3, 11, 3, 2)]:
+        lengths = [keys, keys // 2]
         i, j = torch.arange(queries)[:, None], torch.arange(keys)
         mask = torch.rand(batch, 1, queries, keys) < 0.7
-        visible = {"causal": j <= i, "window": (j - i).abs() <= 2, "mask": mask,
+        visible = {"causal": j <= i, "window:2": (j - i).abs() <= 2, "mask": mask,
                    "lengths": (j < torch.tensor(lengths)[:, None])[:, None, None]}.get(scope, torch.tensor(True))
-        visible = visible.expand(batch, heads, queries, keys)
-        slopes = 2.0 ** (-8 * torch.arange(1, heads + 1) / heads)
-        prior = -slopes[:, None, None] * (j - i).abs() if scope == "alibi" else torch.zeros(())
+        slopes = {2: [2.0**-4, 2.0**-8], 3: [2.0**-4, 2.0**-8, 2.0**-2]}.get(heads, [0.0] * heads)
+        prior = -torch.tensor(slopes)[:, None, None] * (j - i).abs() if scope == "alibi" else torch.zeros(())
+        inner = hidden
+        shapes = {"general": [(heads, width, width)],
+                  "additive": [(tokens, heads * inner), (tokens, heads * inner), (heads, inner), (heads * inner,)],
+                  "concat": [(tokens, heads * inner), (tokens, heads * inner), (heads, inner)],
+                  "projected": [(tokens, heads * inner), (tokens, heads * inner)], "location:16": [(heads, 16, tokens)],
+                  "dense_synth:16": [(tokens, heads * inner), (heads * inner,), (heads, 16, inner), (heads, 16)],
+                  "random_synth:16": [(heads, 16, 16)], "factorized_random_synth:16,rank=3": [(heads, 16, 3)] * 2,
+                  "factorized_dense_synth:4,3": [(tokens, heads * inner), (heads * inner,), (heads, inner, 7), (heads, 1, 7)],
+                  "relative:2": [(heads, 5, width)]}
+        parts = score[8:-1].split(";") if score.startswith("mixture") else [score]
+        learned = [(heads, len(parts))] if len(parts) > 1 else []
+        for part in parts:
+            learned += shapes.get(part, [])
+        local = scope.startswith("local_p")
+        if local:
+            learned += [(tokens, heads * inner), (heads, inner)]
+        if score == "relative:2":
+            learned += [(heads, 5, values)]
 
-        def call(q, k, v, theta=None):
-            k, v = (x.repeat_interleave(heads // groups, 1) for x in (k, v))
-            if score == "scaled_dot" and weights == "softmax" and scope != "mask":
-                return F.scaled_dot_product_attention(q, k, v, torch.where(visible, prior, float("-inf")))
-            if score == "additive":
-                scores = torch.tanh(q[:, :, :, None] + k[:, :, None]) @ theta
-            elif score == "cosine":
-                scores = F.cosine_similarity(q[:, :, :, None], k[:, :, None], -1)
-            else:
-                scores = q @ k.mT * (width**-0.5 if score == "scaled_dot" else 1)
-            return align(weights, torch.where(visible, scores + prior, float("-inf"))) @ v
+        def call(v, q=None, k=None, query_tokens=None, key_tokens=None, **maps):
+            v = v.repeat_interleave(heads // groups, 1)
+            k = None if k is None else k.repeat_interleave(heads // groups, 1)
+            maps = [maps[f"learned{n}"] for n in range(len(maps))]
+            if score == "scaled_dot" and weights == "softmax" and scope != "mask" and not local:
+                seen = visible.expand(batch, heads, queries, keys)
+                return F.scaled_dot_product_attention(q, k, v, torch.where(seen, prior, float("-inf")))
+            x = {"q": q, "k": k, "query_tokens": query_tokens, "key_tokens": key_tokens, "heads": heads,
+                 "queries": queries, "keys": keys, "batch": batch}
+            scores = scores_of(score, x, maps)
+            if local:
+                reach = int(scope[8:])
+                guess = torch.tanh(heads_of(query_tokens @ maps.pop(0), heads)) * maps.pop(0)[:, None]
+                centre = keys * torch.sigmoid(guess.sum(-1, keepdim=True))
+                p = align(weights, torch.where((j - centre).abs() <= reach, scores, float("-inf")))
+                return (p * torch.exp(-2 * (j - centre) ** 2 / reach**2)) @ v
+            p = align(weights, torch.where(visible, scores + prior, float("-inf")))
+            if score == "relative:2":
+                near = (j - i).clamp(-2, 2) + 2
+                return p @ v + torch.einsum("bhnm,hnmd->bhnd", p, maps.pop(0)[:, near])
+            return p @ v
 
-        inputs = {"q": drawn(batch, heads, queries, width), "k": drawn(batch, groups, keys, width),
-                  "v": drawn(batch, groups, keys, values)}
-        if score == "additive":
-            inputs["theta"] = drawn(width)
-        options = {"score": score, "scope": scope, "align": weights}
+        by_rows = any(part in ("dot", "scaled_dot", "cosine", "general", "relative:2", "rotary(scaled_dot)") for part in parts)
+        by_query = local or any(part.startswith(("additive", "concat", "projected", "location", "dense", "factorized_dense"))
+                                for part in parts)
+        by_key = any(part in ("additive", "concat", "projected") for part in parts)
+        inputs = {}
+        fixed = {} if by_rows or by_query else {"q": drawn(batch, heads, queries, width)}  # how many, alone
+        if by_rows:
+            inputs["q"] = drawn(batch, heads, queries, width)
+        if by_rows:
+            inputs["k"] = drawn(batch, groups, keys, width)
+        if by_query:
+            inputs["query_tokens"] = drawn(batch, queries, tokens)
+        if by_key:
+            inputs["key_tokens"] = drawn(batch, keys, tokens)
+        inputs["v"] = drawn(batch, groups, keys, values)
+        for n, shape in enumerate(learned):
+            inputs[f"learned{n}"] = drawn(*shape)
+        options = {"line": f"{score.replace(';', ',')}|{scope}|{weights}", "heads": heads, "hidden": hidden}
         if scope == "lengths":
             options["lengths"] = ",".join(map(str, lengths))
-        file.case("attend", options, inputs, call)
+        if scope != "causal" and queries != keys and (scope in ("alibi",) or score == "relative:2"):
+            raise ValueError("queries and keys must be as many")
+        file.case("attend", options, inputs, call, fixed)
         if scope == "mask":
             file.tensor("mask", mask.double())
     file.write()
 
 
+def positions():
+    """Rotary: a pair is a complex number times e^(i·angle). Sinusoidal and ALiBi as their papers print them."""
+    file = File("positions")
+    for sizes, first, base in [((3, 4), 0, 10000), ((2, 5, 8), 3, 10000), ((2, 3, 4, 6), 100, 500), ((2, 7, 18), -4, 10000)]:
+        def call(x):
+            time, width = sizes[-2:]
+            frequencies = base ** (-torch.arange(0, width, 2).double() / width)
+            angles = torch.outer(torch.arange(first, first + time).double(), frequencies)
+            pairs = torch.view_as_complex(x.reshape(*sizes[:-1], width // 2, 2).contiguous())
+            return torch.view_as_real(pairs * torch.polar(torch.ones_like(angles), angles)).reshape(sizes)
+
+        file.case("rotary", {"first": first, "base": base}, {"x": drawn(*sizes)}, call)
+    for count, width in [(5, 8), (70, 3)]:
+        table = torch.zeros(count, width)
+        p = torch.arange(count).double()[:, None]
+        even = torch.arange(0, width, 2).double()
+        table[:, 0::2] = torch.sin(p / 10000 ** (even / width))
+        table[:, 1::2] = torch.cos(p / 10000 ** (even / width))[:, :width // 2]
+        file.case("sinusoidal", {"longest": count}, {"x": drawn(2, count, width)}, lambda x: x + table)
+    file.write()
+
+
 for make in (matmul, arithmetic, unary, rows, moving, gru, cross_entropy, attention, optimizers, schedules, choices,
-             cells, sequences, convolutions, attend):
+             cells, sequences, convolutions, attend, positions):
     make()

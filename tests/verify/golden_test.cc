@@ -12,6 +12,7 @@
 #include "regard/attention/attend.h"
 #include "regard/attention/mechanism.h"
 #include "regard/autograd/ops.h"
+#include "regard/nn/position.h"
 #include "regard/nn/recurrent.h"
 #include "regard/train/average.h"
 #include "regard/train/optimizer.h"
@@ -190,19 +191,29 @@ Var call(const Golden& golden, const std::map<std::string, Var>& in) {
     return linear_cross_entropy(x("x"), x("weight"), x("bias"), whole_numbers(golden.tensors.at("targets")), options)
         .loss;
   }
+  if (op == "rotary") return rotary(x("x"), {.first = golden.number("first", 0), .base = golden.real("base", 0)});
+  if (op == "sinusoidal") {
+    Parameters none;
+    const Builder builder(none, RandomKey(1));
+    return Position(builder, {.width = x("x")[-1], .longest = golden.number("longest", 0)})(x("x"));
+  }
   if (op == "attend_additive") {
     return attend_additive(x("q"), x("k"), x("v"), x("theta"), golden.list("lengths")).context;
   }
   if (op == "attend") {
-    const std::string& scope = golden.options.at("scope");
-    AttendOptions options{.theta = x("theta")};
+    AttendOptions options{.query_tokens = x("query_tokens"), .key_tokens = x("key_tokens")};
     std::vector<std::int32_t> lengths;
-    if (scope == "lengths") options.lengths = lengths = golden.list("lengths");
-    if (scope == "mask") options.mask = bytes(golden.tensors.at("mask"));
-    Term term{.name = scope};
-    if (scope == "window") term.arguments.numbers = {2};
-    const Mechanism mechanism({.name = golden.options.at("score")}, {term}, {.name = golden.options.at("align")});
-    return attend(mechanism, x("q"), x("k"), x("v"), options).context;
+    if (golden.options.contains("lengths")) options.lengths = lengths = golden.list("lengths");
+    if (golden.has("mask")) options.mask = bytes(golden.tensors.at("mask"));
+    const std::string& line = golden.options.at("line");
+    std::vector<Var> learned;
+    for (int i = 0; golden.has(text("learned", i)); ++i) learned.push_back(x(text("learned", i).c_str()));
+    options.learned = learned;
+    options.heads = golden.number("heads", 1);
+    options.hidden = golden.number("hidden", 0);
+    Var q = x("q");
+    if (!q.defined() && golden.has("q")) q = x("v").tape().constant(golden.tensors.at("q").to(x("v").dtype()));
+    return attend(Mechanism(line), q, x("k"), x("v"), options).context;
   }
   fail(ErrorKind::kInput, "no operation '", op, "'");
 }
@@ -240,7 +251,7 @@ struct FileOfCases {
 constexpr FileOfCases kFiles[] = {
     {"matmul", 27},    {"arithmetic", 24},          {"unary", 8},           {"rows", 18},    {"moving", 23},
     {"gru_cell", 4},   {"linear_cross_entropy", 8}, {"attend_additive", 3}, {"choices", 19}, {"cells", 6},
-    {"sequences", 15}, {"convolutions", 5},         {"attend", 13}};
+    {"sequences", 15}, {"convolutions", 5},         {"attend", 28},         {"positions", 6}};
 
 class GoldenNumbers : public testing::TestWithParam<FileOfCases> {};
 INSTANTIATE_TEST_SUITE_P(All, GoldenNumbers, testing::ValuesIn(kFiles),

@@ -1,19 +1,19 @@
-// Attention put together from stages: score | scope | align, and the weights for the asking.
+// Attention put together from stages, score | scope | align | read, and the weights for the asking.
 //
-//     const Mechanism mechanism({.name = "scaled_dot"}, {{.name = "causal"}}, {.name = "softmax"});
+//     const Mechanism mechanism("scaled_dot | causal");
 //     auto [context, trace] = attend(mechanism, q, k, v);
-//     Tensor map = trace.weights({.head = 3, .queries = {0, 16}});          // [16, keys], when someone wants to look
+//     Tensor map = trace.weights({.head = 3, .queries = Range{0, 16}});     // [16, keys], when someone wants to look
 //
 // out_i = Σ_j p_ij·v_j, p_i = align(score(q_i, k_j) + scope(i, j)). Scores are made tile by tile and never stored:
 // memory grows with the length of the sequence, not with its square, and what nobody may see costs nothing.
 #pragma once
 
 #include <cstdint>
-#include <map>
 #include <memory>
 #include <optional>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "regard/autograd/ops.h"
@@ -21,27 +21,42 @@
 
 namespace regard {
 
-struct Term;
-
-// What stands behind the name of a stage: window:128, softmax:temperature=0.5, mixture(dot, cosine).
-struct Arguments {
-  std::vector<double> numbers = {};
-  std::vector<std::string> words = {};
-  std::map<std::string, std::string> settings = {};
-  std::vector<Term> inner;
-};
-struct Term {
-  std::string name;
-  Arguments arguments = {};
-};
-
 struct Stages;  // the objects behind the names
 
-// A way to attend. Copies share what it is made of, which never changes.
+struct AttendSizes {
+  std::int64_t heads = 1;
+  std::int64_t groups = 1;                      // heads of the keys
+  std::int64_t width = 0;                       // of a query and a key of one head
+  std::int64_t values = 0;                      // of a value of one head
+  std::int64_t query_token = 0, key_token = 0;  // of what queries and keys are made from
+  std::int64_t hidden = 0;  // of one head, for scores that learn maps of their own and whose line does not say it
+  bool operator==(const AttendSizes&) const = default;
+};
+
+// A tensor that a mechanism learns, and how it starts.
+struct Learned {
+  enum class Start { kXavier, kNormal, kUniform, kZeros };
+  std::string name;
+  Shape shape;
+  Start start = Start::kXavier;
+  double size = 0;     // of kNormal its deviation, of kUniform its limit
+  bool trains = true;  // else it stays as it was drawn
+};
+
+// What a mechanism wants to be given.
+struct Needs {
+  bool rows = false;                              // q and k by head, in a space where they can be compared
+  bool query_tokens = false, key_tokens = false;  // what they are made from, instead or as well
+};
+
+// A way to attend, named by a line (docs/mechanisms.md): score ['|' scope {'&' scope}] ['|' align] ['|' read]. Copies
+// share what it is made of, which never changes.
 class REGARD_API Mechanism {
  public:
-  // No scopes: global. Scopes are combined: visible is what all of them let through. An unknown name throws.
-  explicit Mechanism(const Term& score, const std::vector<Term>& scopes = {}, const Term& align = {.name = "softmax"});
+  explicit Mechanism(std::string_view line);  // throws an Error of one line that says what is wrong and where
+  const std::string& text() const;            // the line with all its parts
+  std::vector<Learned> learned(const AttendSizes& sizes) const;
+  Needs needs() const;
   const Stages& stages() const { return *stages_; }
 
  private:
@@ -64,7 +79,10 @@ struct AttendOptions {
   Tensor mask = {};       // i8 [batch or 1, heads or 1, queries, keys]: not 0 may be seen
   std::optional<std::int64_t> first_query = {};  // where query 0 stands among the keys; needed if the numbers differ
   Var bias = {};                                 // added to the scores, spread to [batch, heads, queries, keys]
-  Var theta = {};                                // what the score learns: additive [width] or [heads, width]
+  std::span<const Var> learned = {};             // as Mechanism::learned lists it
+  Var query_tokens = {}, key_tokens = {};        // [batch, length, width]; none, with one head: the rows of q and k
+  std::int64_t heads = 1;                        // if q is not given: how many the mechanism makes of the tokens
+  std::int64_t hidden = 0;                       // AttendSizes
   float dropout = 0;
   RandomKey key = RandomKey(0);             // of this step and layer
   std::span<const std::uint64_t> ids = {};  // of the examples; none: their numbers in the batch
@@ -82,7 +100,13 @@ struct AskedWeights {
 // One call, as the passes over it see it.
 struct AttendCall {
   std::optional<Mechanism> mechanism;  // none: of nothing
-  Tensor q, k, theta, bias, lengths, documents, mask, ids;
+  AttendSizes sizes;
+  std::int64_t batch = 0, queries = 0, keys = 0;
+  Tensor q, k;     // as the score wants them; a batch of 1 serves all items
+  Tensor theta;    // [heads or 1, …]: what the score learns, as its tiles want it
+  Tensor table;    // [heads or 1, …]: the same of the read
+  Tensor centres;  // [batch, heads, queries]: what a scope knows about a query
+  Tensor bias, lengths, documents, mask, ids;
   Tensor peaks, taus;  // [batch, heads, queries]: a weight is f((score − peak) − τ)
   std::int64_t offset = 0;
   float dropout = 0;
@@ -104,12 +128,13 @@ class REGARD_API AttendTrace {
 };
 
 struct Attention {
-  Var context;  // [batch, heads, queries, width of the values]
+  Var context;  // [batch, heads, queries, width of the values]; of a pointer [batch, heads, queries, keys], the weights
   AttendTrace trace;
 };
 
 // q [batch, heads, queries, width]; k [batch, groups, keys, width] and v [batch, groups, keys, width of the values],
-// heads a multiple of groups: neighbouring heads share keys. A query that sees no key reads zeros, with gradient zero;
+// heads a multiple of groups: neighbouring heads share keys. What a mechanism does not look at need not be given: q and
+// k if it needs no rows, v of a pointer. A query that sees no key reads zeros, with gradient zero;
 // what has weight 0 is not read at all, so a NaN in it stays where it is.
 REGARD_API Attention attend(const Mechanism& mechanism, Var q, Var k, Var v, const AttendOptions& options = {});
 

@@ -103,6 +103,15 @@ struct Convolution {
 };
 REGARD_API Var conv1d(Var x, Var weight, Var bias = {}, const Convolution& options = {});
 
+// Positions as angles: of x [..., positions, width] the features 2i and 2i+1 are turned by position·base^(−2i/width),
+// so a product of two of them depends on their distance.                      Su et al. 2021
+struct RotaryOptions {
+  std::int64_t first = 0;  // position of the first row; the others follow
+  Tensor positions = {};   // i32, spread to [..., positions]: instead, where a row has a position of its own
+  double base = 10000;
+};
+REGARD_API Var rotary(Var x, const RotaryOptions& options = {});
+
 // y = x/(1 − p) where kept, 0 where dropped. x [items, …]: item i draws its numbers from key.at(ids[i]), so they depend
 // on the example, not on its place in the batch. Without ids, an item's id is its number.
 REGARD_API Var dropout(Var x, float p, RandomKey key, std::span<const std::uint64_t> ids = {});

@@ -44,9 +44,11 @@ struct Entmax15Reference {
   static double slope(double x) { return x < 0 ? 0 : x / 2; }
 };
 
-const Registry<Align>::Add add({.name = "entmax15", .formula = "p = max((s − τ)/2, 0)²", .paper = "Peters et al. 2019"},
-                               [](const Arguments& arguments) -> std::unique_ptr<Align> {
-                                 check_arguments("entmax15", arguments, {});
+const Registry<Align>::Add add({.name = "entmax15",
+                                .formula = "p = max(e/2 − τ, 0)², Σp = 1",
+                                .paper = "Peters et al. 2019",
+                                .kernel = "whole rows"},
+                               [](const Term&) -> std::unique_ptr<Align> {
                                  return std::make_unique<SquashAlign<Entmax15Reference, Entmax15Kernels>>();
                                });
 

@@ -53,12 +53,18 @@ class Softmax : public Align {
   double sharpness_;
 };
 
-const Registry<Align>::Add add({.name = "softmax", .formula = "p = exp(s/T − τ)", .paper = "Bahdanau et al. 2015"},
-                               [](const Arguments& arguments) -> std::unique_ptr<Align> {
-                                 check_arguments("softmax", arguments, {.settings = {"temperature"}});
-                                 const double temperature = setting("softmax", arguments, "temperature", 1);
-                                 check(temperature > 0, "softmax: temperature ", temperature, ", expected above 0");
-                                 return std::make_unique<Softmax>(temperature);
+const Registry<Align>::Add add({.name = "softmax",
+                                .formula = "p = exp(e/T)/Σ exp(e/T)",
+                                .paper = "Bahdanau et al. 2015",
+                                .kernel = "tile after tile",
+                                .arguments = {{.key = "temperature",
+                                               .kind = Argument::Kind::kReal,
+                                               .least = kLeastReal,
+                                               .most = kMostReal,
+                                               .usual = 1,
+                                               .meaning = "T; towards 0 the largest score takes all"}}},
+                               [](const Term& term) -> std::unique_ptr<Align> {
+                                 return std::make_unique<Softmax>(number_of(term, "temperature").value());
                                });
 
 }  // namespace

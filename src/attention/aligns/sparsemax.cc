@@ -44,10 +44,10 @@ struct SparsemaxReference {
 };
 
 const Registry<Align>::Add add({.name = "sparsemax",
-                                .formula = "p = max(s − τ, 0)",
-                                .paper = "Martins and Astudillo 2016"},
-                               [](const Arguments& arguments) -> std::unique_ptr<Align> {
-                                 check_arguments("sparsemax", arguments, {});
+                                .formula = "p = the point of the simplex nearest to e",
+                                .paper = "Martins and Astudillo 2016",
+                                .kernel = "whole rows"},
+                               [](const Term&) -> std::unique_ptr<Align> {
                                  return std::make_unique<SquashAlign<SparsemaxReference, SparsemaxKernels>>();
                                });
 

@@ -42,11 +42,8 @@ class Uniform : public Align {
   }
 };
 
-const Registry<Align>::Add add({.name = "uniform", .formula = "p = 1/visible", .paper = ""},
-                               [](const Arguments& arguments) -> std::unique_ptr<Align> {
-                                 check_arguments("uniform", arguments, {});
-                                 return std::make_unique<Uniform>();
-                               });
+const Registry<Align>::Add add({.name = "uniform", .formula = "p = 1/visible keys", .kernel = "whole rows"},
+                               [](const Term&) -> std::unique_ptr<Align> { return std::make_unique<Uniform>(); });
 
 }  // namespace
 }  // namespace regard

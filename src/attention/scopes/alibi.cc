@@ -1,10 +1,20 @@
-// alibi: s − slope·|j − i|, head h of H with the slope 2^(−8(h + 1)/H).    Press, Smith and Lewis 2022
+// alibi: s − m_h·|j − i|. With H heads, H a power of two, m_h = 2^(−8h/H) for h = 1 … H; else the slopes of the power
+// below, then every second of those of the power above.    Press, Smith and Lewis 2022
+#include <bit>
 #include <cmath>
 
 #include "attention/mechanism.h"
 
 namespace regard {
 namespace {
+
+double slope_of(std::int64_t head, std::int64_t heads) {
+  const auto power = static_cast<std::int64_t>(std::bit_floor(static_cast<std::uint64_t>(heads)));
+  const auto slope = [](std::int64_t number, std::int64_t of) {
+    return std::exp2(-8.0 * static_cast<double>(number) / static_cast<double>(of));
+  };
+  return head < power ? slope(head + 1, power) : slope(2 * (head - power) + 1, 2 * power);
+}
 
 class Alibi : public Scope {
  public:
@@ -15,8 +25,7 @@ class Alibi : public Scope {
  private:
   template <class T>
   static void lean(const Place& place, RowsOf<T> s) {
-    const double power = -8.0 * static_cast<double>(place.head + 1) / static_cast<double>(place.heads);
-    const T slope = static_cast<T>(std::exp2(power));
+    const T slope = static_cast<T>(slope_of(place.head, place.sizes->heads));
     for (std::size_t i = 0; i < s.count; ++i) {
       const std::int64_t centre = place.queries.begin + static_cast<std::int64_t>(i) + place.offset - place.keys.begin;
       for (std::size_t j = 0; j < s.width; ++j) {
@@ -26,11 +35,11 @@ class Alibi : public Scope {
   }
 };
 
-const Registry<Scope>::Add add({.name = "alibi", .formula = "s − slope·|j − i|", .paper = "Press et al. 2022"},
-                               [](const Arguments& arguments) -> std::unique_ptr<Scope> {
-                                 check_arguments("alibi", arguments, {});
-                                 return std::make_unique<Alibi>();
-                               });
+const Registry<Scope>::Add add({.name = "alibi",
+                                .formula = "−m_h·|i − j|, a slope m_h a head",
+                                .paper = "Press et al. 2022",
+                                .kernel = "added to the tile"},
+                               [](const Term&) -> std::unique_ptr<Scope> { return std::make_unique<Alibi>(); });
 
 }  // namespace
 }  // namespace regard

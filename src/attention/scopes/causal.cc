@@ -13,11 +13,9 @@ struct Causal : IntervalScope<Causal> {
   static Range seen(std::int64_t place) { return {0, place + 1}; }
 };
 
-const Registry<Scope>::Add add({.name = "causal", .formula = "j ≤ i", .paper = "Vaswani et al. 2017"},
-                               [](const Arguments& arguments) -> std::unique_ptr<Scope> {
-                                 check_arguments("causal", arguments, {});
-                                 return std::make_unique<Causal>();
-                               });
+const Registry<Scope>::Add add(
+    {.name = "causal", .formula = "j ≤ i", .paper = "Vaswani et al. 2017", .kernel = "whole tiles skipped"},
+    [](const Term&) -> std::unique_ptr<Scope> { return std::make_unique<Causal>(); });
 
 }  // namespace
 }  // namespace regard

@@ -1,5 +1,5 @@
-// global sees every real key. lengths, documents and mask see what the call says, and demand that it says it: what a
-// call gives is respected under every scope.
+// global sees every real key. lengths, documents, mask and bias see what the call says, and demand that it says it:
+// what a call gives is respected under every scope.
 #include "attention/mechanism.h"
 
 namespace regard {
@@ -7,30 +7,39 @@ namespace {
 
 class Demand : public Scope {
  public:
-  Demand(const char* name, bool Given::*what) : name_(name), what_(what) {}
+  Demand(std::string_view name, bool Given::*what) : name_(name), what_(what) {}
   void check_call(const Given& given) const override {
-    check(what_ == nullptr || given.*what_, "attend: the scope '", name_, "' needs ", name_,
-          ", which the call does not give");
+    check(given.*what_, "attend: the scope '", name_, "' needs ", name_, ", which the call does not give");
   }
 
  private:
-  const char* name_;
+  std::string_view name_;
   bool Given::*what_;
 };
 
-template <int which>
-std::unique_ptr<Scope> make(const Arguments& arguments) {
-  constexpr const char* kNames[] = {"global", "lengths", "documents", "mask"};
-  constexpr bool Given::*kWhat[] = {nullptr, &Given::lengths, &Given::documents, &Given::mask};
-  check_arguments(kNames[which], arguments, {});
-  return std::make_unique<Demand>(kNames[which], kWhat[which]);
+template <bool Given::*what>
+std::unique_ptr<Scope> make(const Term& term) {
+  return std::make_unique<Demand>(find_card(term.name)->name, what);
 }
 
-const Registry<Scope>::Add add_global({.name = "global", .formula = "every real key", .paper = ""}, make<0>);
-const Registry<Scope>::Add add_lengths({.name = "lengths", .formula = "j < length", .paper = ""}, make<1>);
-const Registry<Scope>::Add add_documents({.name = "documents", .formula = "document(j) = document(i)", .paper = ""},
-                                         make<2>);
-const Registry<Scope>::Add add_mask({.name = "mask", .formula = "mask(i, j)", .paper = ""}, make<3>);
+const Registry<Scope>::Add add_global({.name = "global", .formula = "every key", .kernel = "nothing to do"},
+                                      [](const Term&) -> std::unique_ptr<Scope> { return std::make_unique<Scope>(); });
+const Registry<Scope>::Add add_lengths({.name = "lengths",
+                                        .formula = "j < the item's length, which the call gives",
+                                        .kernel = "whole tiles skipped"},
+                                       make<&Given::lengths>);
+const Registry<Scope>::Add add_documents({.name = "documents",
+                                          .formula = "document of i = document of j, which the call gives",
+                                          .kernel = "whole tiles skipped"},
+                                         make<&Given::documents>);
+const Registry<Scope>::Add add_mask({.name = "mask",
+                                     .formula = "where the mask that the call gives is true",
+                                     .kernel = "whole tiles skipped"},
+                                    make<&Given::mask>);
+const Registry<Scope>::Add add_bias({.name = "bias",
+                                     .formula = "a tensor that the call gives, added to the scores",
+                                     .kernel = "added to the tile"},
+                                    make<&Given::bias>);
 
 }  // namespace
 }  // namespace regard

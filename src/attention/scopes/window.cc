@@ -13,17 +13,30 @@ class Window : public IntervalScope<Window> {
   std::int64_t distance_;
 };
 
-template <int which>
-std::unique_ptr<Scope> make(const Arguments& arguments) {
-  constexpr const char* kNames[] = {"window", "local_m"};
-  check_arguments(kNames[which], arguments, {.numbers = 1});
-  return std::make_unique<Window>(whole_number(kNames[which], arguments, 0));
+std::unique_ptr<Scope> make(const Term& term) {
+  return std::make_unique<Window>(static_cast<std::int64_t>(*number_of(term, "distance")));
+}
+Argument distance() {
+  return {.key = "distance",
+          .required = true,
+          .least = 0,
+          .most = kMostPositions,
+          .meaning = "how far a query sees to either side"};
 }
 
-const Registry<Scope>::Add add_window({.name = "window", .formula = "|j − i| ≤ D", .paper = "Beltagy et al. 2020"},
-                                      make<0>);
-const Registry<Scope>::Add add_local({.name = "local_m", .formula = "|j − i| ≤ D", .paper = "Luong et al. 2015"},
-                                     make<1>);
+const Registry<Scope>::Add add_window({.name = "window",
+                                       .formula = "|j − i| ≤ distance",
+                                       .paper = "Beltagy et al. 2020",
+                                       .kernel = "whole tiles skipped",
+                                       .arguments = {distance()}},
+                                      make);
+const Registry<Scope>::Add add_local({.name = "local_m",
+                                      .formula = "|j − i| ≤ distance: window under its first name",
+                                      .paper = "Luong et al. 2015",
+                                      .kernel = "whole tiles skipped",
+                                      .arguments = {distance()},
+                                      .same_as = "window"},
+                                     make);
 
 }  // namespace
 }  // namespace regard

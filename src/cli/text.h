@@ -1,0 +1,30 @@
+// Text for tables and for JSON.
+#pragma once
+
+#include <cstddef>
+#include <string>
+#include <string_view>
+
+namespace regard::cli {
+
+inline std::size_t letters(std::string_view text) {  // in UTF-8
+  std::size_t count = 0;
+  for (const char byte : text) count += (static_cast<unsigned char>(byte) & 0xc0) != 0x80;
+  return count;
+}
+
+inline std::string padded(std::string_view text, std::size_t width) {
+  const std::size_t length = letters(text);
+  return std::string(text) + std::string(length < width ? width - length : 0, ' ');
+}
+
+inline std::string json_text(std::string_view text) {
+  std::string out = "\"";
+  for (const char letter : text) {
+    if (letter == '"' || letter == '\\') out += '\\';
+    out += static_cast<unsigned char>(letter) < 0x20 ? ' ' : letter;
+  }
+  return out + '"';
+}
+
+}  // namespace regard::cli

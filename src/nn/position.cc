@@ -1,0 +1,53 @@
+#include "regard/nn/position.h"
+
+#include <cmath>
+
+#include "base/check.h"
+
+namespace regard {
+
+Tensor sinusoids(std::int64_t count, std::int64_t width) {
+  check(count >= 0 && width >= 0, "sinusoids: asked for [", count, ", ", width, "]");
+  Tensor made = Tensor::empty({count, width}, DType::kF64);
+  double* to = made.data<double>();
+  for (std::int64_t p = 0; p < count; ++p) {
+    for (std::int64_t c = 0; c < width; ++c) {
+      const double exponent = static_cast<double>(c - c % 2) / static_cast<double>(width);
+      const double angle = static_cast<double>(p) * std::pow(10000.0, -exponent);
+      *to++ = c % 2 == 0 ? std::sin(angle) : std::cos(angle);
+    }
+  }
+  return made;
+}
+
+Position::Position(const Builder& builder, const PositionSettings& settings) : settings_(settings) {
+  const auto& [kind, width, longest] = settings_;
+  check(width >= 0 && longest >= 0, "Position: width ", width, " and longest ", longest, ", expected 0 or more");
+  switch (kind) {
+    case PositionKind::kNone:
+      break;
+    case PositionKind::kSinusoidal:
+      wide_ = sinusoids(longest, width);
+      narrow_ = wide_.to(DType::kF32);
+      break;
+    case PositionKind::kLearned:
+      table_ = &builder.normal("table", {longest, width}, 0.02);
+      break;
+  }
+}
+
+Var Position::operator()(Var x, std::int64_t first) const {
+  if (settings_.kind == PositionKind::kNone) return x;
+  const Shape& shape = x.shape();
+  check(shape.rank() >= 2 && shape[-1] == settings_.width, "Position: x is ", shape, ", expected [..., time, ",
+        settings_.width, "]");
+  const std::int64_t time = shape[-2];
+  check(first >= 0 && first <= settings_.longest - time, "Position: positions ", first, " to ", first + time,
+        " (not included) are asked for, there are ", settings_.longest);
+  Tape& tape = x.tape();
+  if (settings_.kind == PositionKind::kLearned) return x + slice(tape.use(*table_), 0, first, first + time);
+  const Tensor& table = x.dtype() == DType::kF64 ? wide_ : narrow_;
+  return x + tape.constant(table.slice(0, first, first + time));
+}
+
+}  // namespace regard
