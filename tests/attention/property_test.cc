@@ -315,7 +315,7 @@ Terms find_terms(const Case& c, const Outcome& exact, const Outcome& got) {
             weight * (std::abs(static_cast<double>(dy[x])) + 1e-300);
       }
       const double ds = kink ? kInfinite : (slope[at] + 2 * lambda * bend[at]) * (reach[at] + mean) + slope[at] * doubt;
-      all += weight * of_table;
+      all += weight * std::max(of_table, 1e-300);
       if (ds == 0) continue;
       double to_q = kUsualSlope, to_k = kUsualSlope;
       if (plain) {
