@@ -552,7 +552,7 @@ struct Buffers {
   Buffers(const View<T>& view, const Plan& plan, bool goes_back)
       : backward(goes_back),
         whole(needs_whole_rows(view)),
-        most(backward && !whole ? kBackTile : kMostQueries),
+        most(backward && (!whole || view.call.staged) ? kBackTile : kMostQueries),
         stride(whole ? std::max<std::int64_t>(1, (plan.longest + 15) / 16 * 16) : kKeyTile),
         query_size((most * view.width + 15) / 16 * 16),
         score_size(most * stride),
@@ -807,8 +807,10 @@ void backward_block(const BlockWork<T>& work, const Packed<T>& values, Buffers<T
     if (to.bias == nullptr) return;
     for (std::size_t i = 0; i < ds.count; ++i) {
       T* bias = to.bias + work.bias_at(part, i);
-      for (std::size_t j = 0; j < ds.width; ++j)
-        bias[static_cast<std::int64_t>(j) * view.bias_steps[3]] += ds.row(i)[j];
+      for (std::size_t j = 0; j < ds.width; ++j) {
+        T& sum = bias[static_cast<std::int64_t>(j) * view.bias_steps[3]];
+        sum = (sum + ds.row(i)[j]) + T(0);  // see plain_zeros
+      }
     }
   };
   const T *peak = peaks + first, *tau = taus + first;
@@ -962,7 +964,9 @@ template <class T>
 void backward_unit(const View<T>& view, const Plan& plan, const PreparedKeys<T>& keys, const Packed<T>& values,
                    Buffers<T> at, std::int64_t slot, std::int64_t item, std::int64_t unit, const T* context,
                    const T* dy, const T* peaks, const T* taus, const Outlets<T>& to) {
-  const std::int64_t sharing = view.unit_heads(), step = at.whole ? kQueryTile : kBackTile;
+  // Heads that share values add to them block by block: who goes stage by stage does so, too.
+  const bool streams = view.stages.align->streams() && !view.stages.read->is_pointer();
+  const std::int64_t sharing = view.unit_heads(), step = streams ? kBackTile : kQueryTile;
   keys.prepare(view, plan, slot, item, unit);
   prepare_values(view, plan, values, slot, item, unit);
   for (std::int64_t s = plan.first_segment[item]; s < plan.first_segment[item + 1]; ++s) {
@@ -1258,9 +1262,23 @@ Attention attend_lowered(const Mechanism& mechanism, const Inputs& in, const Low
       const auto data_of = [](const Tensor& x) { return x.defined() ? x.data<T>() : nullptr; };
       // What is not added to starts at 0: dk and dv when their turn comes, and dq with its rows, of which documents may
       // leave some out.
-      const Target dq = gradient_of(made.q), dk = gradient_of(made.k);
+      Target dq = gradient_of(made.q), dk = gradient_of(made.k);
       const Target dv = pointer ? Target{} : gradient_of(v);
+      // One variable may be several of them: then it is cleared now, and all are added.
+      const auto shared = [](const Target& a, const Target& b) {
+        return a.gradient.defined() && b.gradient.defined() && a.gradient.raw() == b.gradient.raw();
+      };
+      for (Target* each : {&dq, &dk}) {
+        if (each->add || !(shared(*each, dv) || (each == &dq && shared(dq, dk)))) continue;
+        std::memset(each->gradient.raw(), 0, each->gradient.bytes());
+        each->add = true;
+      }
       if (!dq.add && call.documents.defined()) std::memset(dq.gradient.raw(), 0, dq.gradient.bytes());
+      if (again.batch == 0) {  // nobody's turn comes, but what all items share is there
+        for (const Target& each : {dq, dk}) {
+          if (!each.add) std::memset(each.gradient.raw(), 0, each.gradient.bytes());
+        }
+      }
       const Tensor d_bias = wanted(made.bias), d_centres = wanted(made.centres);
       // What is learned by all items: one each, added up in their order.
       const auto each_item = [&](Var x) { return x.defined() ? zeros({again.batch, again.heads, x[1]}) : Tensor(); };
@@ -1333,6 +1351,7 @@ Attention attend_lowered(const Mechanism& mechanism, const Inputs& in, const Low
       });
       for (const auto& [parts, whole] : {std::pair(d_theta, made.theta), std::pair(d_table, made.table)}) {
         if (!whole.defined()) continue;
+        plain_zeros(RowsOf<T>{parts.template data<T>(), 1, size(parts.size()), size(parts.size())});
         if (const Target to = tape.target(whole)) sum_to<T>(parts, to);
       }
     });

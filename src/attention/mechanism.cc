@@ -62,7 +62,9 @@ std::int64_t hidden_of(const Term& term, const AttendSizes& sizes) {
   return given ? static_cast<std::int64_t>(*given) : sizes.hidden;
 }
 
-Var to_heads(Var x, std::int64_t heads) { return transpose(reshape(x, {x[0], x[1], heads, x[2] / heads}), 1, 2); }
+Var to_heads(Var x, std::int64_t heads) {
+  return transpose(reshape(x, {x[0], x[1], heads, x[2] / std::max<std::int64_t>(1, heads)}), 1, 2);
+}
 
 Var tokens_for_all(Var x, std::int64_t heads) {
   const Var one = reshape(x, {x[0], 1, x[1], x[2]});

@@ -244,7 +244,8 @@ struct IntervalScope : Scope {
 // p = f((s − peak) − τ), two numbers a row. If p sums to one and g = f′, then ds = g·(dp − Σ g·dp/Σ g).
 struct Align {
   virtual ~Align() = default;
-  // Peak and τ of whole rows. A row in which nothing is visible: both 0.
+  // Peak and τ of whole rows, the peak being any number near the scores that have weight. A row in which nothing is
+  // visible: both 0.
   virtual void solve(Tile s, float* peak, float* tau) const = 0;
   virtual void solve(RowsOf<double> s, double* peak, double* tau) const = 0;
   virtual void weigh(Tile s, const float* peak, const float* tau) const = 0;  // s becomes p

@@ -2,8 +2,9 @@
 // one-line functions, weight and its slope, once for vectors and once for numbers, and kUnit with weight(kUnit) = 1.
 //
 // τ comes from Newton's method started on the left, at −kUnit: there Σ p ≥ 1, and since the sum is convex in τ every
-// step stays on the left until digits run out (for sparsemax this is Michelot's algorithm). The sum of the first step
-// may be a hundred and its last digit beyond the root: so the step that goes back, from a sum near one, is taken, too.
+// step stays on the left until digits run out (for sparsemax this is Michelot's algorithm). A hundred weights that are
+// all off by the last digit of τ do not sum to one: so after every step what is kept as the peak moves to where weights
+// begin, and τ is the small rest. The last step may go back: the sum of the first one is large and its digits coarse.
 // If p_j = f(s_j − τ) sums to one and g = f′, then ds = g·(dp − Σ g·dp/Σ g).
 
 #ifndef REGARD_ATTENTION_SQUASH_INL_H_PLAIN  // what does not depend on the target
@@ -17,6 +18,7 @@
 namespace regard {
 
 inline constexpr int kNewtonSteps = 100;  // never reached: each step but the last adds digits or drops a key
+inline constexpr float kNear = 0x1p-22f;  // a sum this near to one is one, up to the digits of its terms
 
 // The squash F on f64: plain loops. `Kernels` has the same three for f32.
 template <class F, class Kernels>
@@ -138,19 +140,19 @@ void SquashSolve(Tile s, float* peak, float* tau) {
     });
     const float top = Tree16(peaks, [](auto, auto a, auto b) HWY_ATTR { return hn::IfThenElse(hn::Gt(b, a), b, a); });
     const bool nothing = top == kHidden<float>;
-    peak[i] = nothing ? 0.0f : top;
-    float at = nothing ? 0.0f : -F::kUnit;
+    float base = nothing ? 0.0f : top, rest = nothing ? 0.0f : -F::kUnit;
     for (int step = 0; step < kNewtonSteps; ++step) {
       const float sum = SumOf16(
-          s.width, [&](auto, auto v) HWY_ATTR { return SquashWeight<F>(v, peak[i], at); }, row);
+          s.width, [&](auto, auto v) HWY_ATTR { return SquashWeight<F>(v, base, rest); }, row);
       const float slopes = SumOf16(
-          s.width, [&](auto, auto v) HWY_ATTR { return SquashSlope<F>(v, peak[i], at); }, row);
-      const float next = slopes == 0.0f ? at : at + (sum - 1.0f) / slopes;
-      const bool further = next > at;
-      at = next;
-      if (!further) break;
+          s.width, [&](auto, auto v) HWY_ATTR { return SquashSlope<F>(v, base, rest); }, row);
+      const float at = slopes == 0.0f ? rest : rest + (sum - 1.0f) / slopes, before = base;
+      base = before + at;
+      rest = at - (base - before);
+      if (!(sum - 1.0f > kNear)) break;
     }
-    tau[i] = at;
+    peak[i] = base;
+    tau[i] = rest;
   }
 }
 

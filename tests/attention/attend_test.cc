@@ -69,6 +69,17 @@ struct Outcome {
   Tensor context, dq, dk, dv;
 };
 
+// The gradient of a context: what a row is given depends on its number alone, whatever the number of rows.
+Tensor seed_of(const Shape& context) {
+  const Tensor seed = Tensor::empty(context);
+  for (std::int64_t i = 0; i < seed.size(); ++i) {
+    const std::int64_t row = i / context[3] % context[2];
+    seed.data<float>()[i] =
+        uniform(RandomKey(7).at(static_cast<std::uint64_t>(row)), static_cast<std::uint64_t>(i % context[3])) - 0.5f;
+  }
+  return seed;
+}
+
 Outcome run(const Mechanism& mechanism, const Called& in, const std::function<void(const AttendTrace&)>& look = {}) {
   Tape tape;
   const Var q = tape.variable(in.q), k = tape.variable(in.k), v = tape.variable(in.v);
@@ -91,15 +102,7 @@ Outcome run(const Mechanism& mechanism, const Called& in, const std::function<vo
   if (look) look(made.trace);
   Outcome result;
   result.context = made.context.value().clone();
-  // What a row is given depends on its number alone, whatever the number of rows.
-  const std::int64_t queries = in.q[2], values = in.v[3];
-  const Tensor seed = Tensor::empty(result.context.shape());
-  for (std::int64_t i = 0; i < seed.size(); ++i) {
-    const std::int64_t row = i / values % queries;
-    seed.data<float>()[i] =
-        uniform(RandomKey(7).at(static_cast<std::uint64_t>(row)), static_cast<std::uint64_t>(i % values)) - 0.5f;
-  }
-  tape.backward(made.context, seed);
+  tape.backward(made.context, seed_of(result.context.shape()));
   const auto gradient = [&](Var x) {  // who is not looked at has none
     const Tensor own = tape.gradient(x);
     return own.defined() ? own.clone() : Tensor::zeros(x.shape());
@@ -280,6 +283,23 @@ TEST_P(Attend, OneQueryHasTheBitsOfItsRow) {
   });
 }
 
+TEST_P(Attend, OneVariableAsQueriesKeysAndValuesAddsItsThreeGradients) {
+  for (const char* line : {"scaled_dot | causal", "cosine | causal | sparsemax"}) {
+    const Mechanism mechanism(line);
+    Called in = inputs(2, 2, 2, 70, 70, 8, 8);
+    in.k = in.v = in.q;
+    const Outcome apart = run(mechanism, in);
+    Tape tape;
+    const Var x = tape.variable(in.q), y = attend(mechanism, x, x, x).context;
+    EXPECT_TRUE(same_bits(y.value(), apart.context));
+    tape.backward(y, seed_of(y.shape()));
+    for (std::int64_t i = 0; i < in.q.size(); ++i) {
+      const float sum = apart.dq.data<float>()[i] + apart.dk.data<float>()[i] + apart.dv.data<float>()[i];
+      ASSERT_NEAR(tape.gradient(x).data<float>()[i], sum, 2e-5) << i;
+    }
+  }
+}
+
 TEST_P(Attend, OneQueryDropsWhatItsRowDrops) {
   for_each_mechanism("causal", [&](const Mechanism& mechanism) {
     Called whole = inputs(1, 2, 1, 70, 70, 8, 5);
@@ -366,18 +386,23 @@ TEST_P(Attend, ATraceThrowsOnceItsStepHasEndedUnlessItIsKept) {
   EXPECT_TRUE(same_bits(kept.weights({.head = 1}), before));
 }
 
-// The first step towards τ adds up a number a key, and has the last digit of this large sum.
+// The first step towards τ adds up a number a key, and has the last digit of this large sum; and the last digit of τ
+// counts once a key, which is a lot if one of them is far ahead.
 TEST_P(Attend, SparseWeightsOfManyKeysSumToOne) {
   for (const char* align : {"sparsemax", "entmax15"}) {
-    Called in = inputs(1, 1, 1, 40, 500, 2, 1);
-    for (std::int64_t i = 0; i < in.k.size(); ++i) in.k.data<float>()[i] *= 0.002f;
-    run(Mechanism(text("dot | ", align)), in, [](const AttendTrace& trace) {
-      const Tensor weights = trace.weights();
-      for (std::int64_t i = 0; i < 40; ++i) {
-        EXPECT_NEAR(std::accumulate(weights.data<float>() + i * 500, weights.data<float>() + (i + 1) * 500, 0.0), 1,
-                    1e-6);
-      }
-    });
+    for (const float ahead : {0.0f, 0.9f, 0.5f}) {
+      Called in = inputs(1, 1, 1, 40, 500, 2, 1);
+      for (std::int64_t i = 0; i < in.k.size(); ++i) in.k.data<float>()[i] *= 0.002f;
+      in.q.data<float>()[0] = 1;
+      if (ahead > 0) in.k.data<float>()[0] = ahead;
+      run(Mechanism(text("dot | ", align)), in, [](const AttendTrace& trace) {
+        const Tensor weights = trace.weights();
+        for (std::int64_t i = 0; i < 40; ++i) {
+          EXPECT_NEAR(std::accumulate(weights.data<float>() + i * 500, weights.data<float>() + (i + 1) * 500, 0.0), 1,
+                      5e-7);
+        }
+      });
+    }
   }
 }
 

@@ -18,7 +18,7 @@ class FactorizedDenseSynthesizer : public TileScore<FactorizedDenseSynthesizer> 
     const auto start = Learned::Start::kZeros;
     return {{.name = "in", .shape = {sizes.query_token, width}},
             {.name = "in_bias", .shape = {width}, .start = start},
-            {.name = "out", .shape = {sizes.heads, width / sizes.heads, a_ + b_}},
+            {.name = "out", .shape = {sizes.heads, width / std::max<std::int64_t>(1, sizes.heads), a_ + b_}},
             {.name = "out_bias", .shape = {sizes.heads, 1, a_ + b_}, .start = start}};
   }
   Widths widths(const AttendSizes&) const override { return {a_ + b_, 0, 0}; }
