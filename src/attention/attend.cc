@@ -92,13 +92,12 @@ Attended attend_additive(Var q, Var k, Var v, Var theta, std::span<const std::in
   // until all are done, and is then added up in the order of the items.
   const Var result = tape.record(Op::attend_additive, context, {q, k, v, theta}, [=, &tape](const Tensor& dy) {
     by_type(dy.dtype(), [&]<class T>() {
-      const auto gradient_of = [&](Var x) {  // zeros to add to, whether or not somebody wants them
-        Target to = tape.target(x);
-        if (!to) to = {tape.make(x.shape(), type), false};
-        if (!to.add) std::memset(to.gradient.raw(), 0, to.gradient.bytes());
-        return to.gradient;
+      const auto gradient_of = [&](Var x) {  // whether or not somebody wants it
+        const Target to = tape.target(x);
+        return to ? to : Target{tape.make(x.shape(), type), false};
       };
-      const Tensor dq = gradient_of(q), dk = gradient_of(k), dv = gradient_of(v);
+      const Target d_query = gradient_of(q), d_key = gradient_of(k), d_value = gradient_of(v);
+      const Tensor dq = d_query.gradient, dk = d_key.gradient, dv = d_value.gradient;
       const Tensor d_thetas = tape.make({batch, hidden}, type);
       std::memset(d_thetas.raw(), 0, d_thetas.bytes());
       const std::int64_t kept = keys * hidden <= kMostKept ? keys * hidden : 0;
@@ -106,6 +105,10 @@ Attended attend_additive(Var q, Var k, Var v, Var theta, std::span<const std::in
       parallel(static_cast<std::size_t>(batch), [&](std::size_t work, int worker) {
         const auto item = static_cast<std::int64_t>(work);
         const std::int64_t length = visible.data<std::int32_t>()[item];
+        for (const Target* to : {&d_query, &d_key, &d_value}) {  // what is not added to starts at 0
+          const RowsOf<T> all = item_rows<T>(to->gradient, item, to->gradient[1]);
+          if (!to->add) std::fill_n(all.data, all.count * all.width, T(0));
+        }
         T* weights = scratch.data<T>() + worker * (2 * keys + kept);
         for (std::int64_t i = 0; i < queries; ++i) {
           const std::int64_t row = item * queries + i;
