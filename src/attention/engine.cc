@@ -279,6 +279,16 @@ void mask_select(const View<T>& view, const Place& place, RowsOf<T> s) {
   }
 }
 
+template <class T>
+void hide(RowsOf<T> s) {
+  for (std::size_t i = 0; i < s.count; ++i) std::fill_n(s.row(i), s.width, kHidden<T>);
+}
+template <class T>
+void clear(RowsOf<T> x) {
+  if (x.stride == x.width) x = {x.data, 1, x.count * x.width, x.count * x.width};
+  for (std::size_t i = 0; i < x.count; ++i) std::fill_n(x.row(i), x.width, T(0));
+}
+
 // A block of queries against the tiles of its keys, which are prepared in a slot.
 template <class T>
 struct BlockWork {
@@ -341,9 +351,13 @@ struct BlockWork {
 
   void score(const Place& tile, std::int64_t t, Cover cover, RowsOf<const T> q, RowsOf<T> s,
              Ahead* ahead = nullptr) const {
-    KeysOf<T> k = keys_of(tile, t);
-    k.ahead = ahead;
-    view.stages.score->forward(q, k, view.theta_of(tile.head), s);
+    if (view.stages.align->needs_scores()) {
+      KeysOf<T> k = keys_of(tile, t);
+      k.ahead = ahead;
+      view.stages.score->forward(q, k, view.theta_of(tile.head), s);
+    } else {
+      clear(s);
+    }
     if (view.bias != nullptr) {
       for (std::size_t i = 0; i < s.count; ++i) {
         const T* from = view.bias + bias_at(tile, i);
@@ -422,16 +436,6 @@ struct BlockWork {
     return cover;
   }
 };
-
-template <class T>
-void hide(RowsOf<T> s) {
-  for (std::size_t i = 0; i < s.count; ++i) std::fill_n(s.row(i), s.width, kHidden<T>);
-}
-template <class T>
-void clear(RowsOf<T> x) {
-  if (x.stride == x.width) x = {x.data, 1, x.count * x.width, x.count * x.width};
-  for (std::size_t i = 0; i < x.count; ++i) std::fill_n(x.row(i), x.width, T(0));
-}
 
 // The memory of a thread. An align that streams wants the scores of a part forward and of a tile backward, the others
 // whole rows of as many queries as share them.
@@ -549,6 +553,7 @@ void backward_block(const BlockWork<T>& work, const Packed<T>& values, Buffers<T
   const auto score = [&](const Place& part, std::int64_t t, Cover cover, std::int64_t row, RowsOf<T> s, RowsOf<T> dp,
                          std::uint8_t* kept) {
     work.score(part, t, cover, rows_from(q, row, s.count), s, at.ahead);
+    if (!align.needs_scores()) return;  // nor gradients of weights
     const KeysOf<T> v = work.values_of(values, part, t);
     const RowsOf<const T> given = rows_from(dy, row, s.count);
     if constexpr (std::is_same_v<T, float>) {
@@ -563,6 +568,7 @@ void backward_block(const BlockWork<T>& work, const Packed<T>& values, Buffers<T
     selected_product(as_matrix(RowsOf<const T>(p)).transposed(), rows_from(dy, row, p.count), dy_finite,
                      RowsOf<T>{to.dv + key * view.value_width, p.width, size(view.value_width), size(view.value_width)},
                      false, at.ahead);
+    if (!align.needs_scores()) return;
     stages.score->backward(RowsOf<const T>(rows_from(q, row, p.count)), q_finite, work.keys_of(part, t),
                            view.theta_of(part.head), RowsOf<const T>(ds),
                            {rows_from(dq, row, p.count),

@@ -148,6 +148,7 @@ struct IntervalScope : Scope {
 struct Align {
   virtual ~Align() = default;
   // Peak and τ of whole rows. A row in which nothing is visible: both 0.
+  virtual bool needs_scores() const { return true; }  // else any will do: only what is hidden matters
   virtual void solve(Tile s, float* peak, float* tau) const = 0;
   virtual void solve(RowsOf<double> s, double* peak, double* tau) const = 0;
   virtual void weigh(Tile s, const float* peak, const float* tau) const = 0;  // s becomes p
