@@ -78,13 +78,16 @@ Attended attend_additive(Var q, Var k, Var v, Var theta, std::span<const std::in
 
   by_type(type, [&]<class T>() {
     const Tensor scratch = tape.make({threads(), keys}, type);
-    parallel(static_cast<std::size_t>(batch * queries), [&](std::size_t work, int worker) {
-      const auto row = static_cast<std::int64_t>(work);
-      const std::int64_t item = row / queries, length = visible.data<std::int32_t>()[item];
-      additive_query(item_of<T>(q.value(), k.value(), theta.value(), item, length),
-                     work % static_cast<std::size_t>(queries), RowsOf<const T>(item_rows<T>(v.value(), item, length)),
-                     scratch.data<T>() + worker * keys, peaks.data<T>() + row, taus.data<T>() + row,
-                     context.data<T>() + row * width);
+    // Whole items, whose keys then stay in one cache, if there are enough of them.
+    const std::int64_t share = batch >= 8 * threads() ? std::max<std::int64_t>(1, queries) : 1;
+    parallel(static_cast<std::size_t>(batch * queries / share), [&](std::size_t work, int worker) {
+      for (std::int64_t row = static_cast<std::int64_t>(work) * share, end = row + share; row < end; ++row) {
+        const std::int64_t item = row / queries, length = visible.data<std::int32_t>()[item];
+        additive_query(item_of<T>(q.value(), k.value(), theta.value(), item, length),
+                       static_cast<std::size_t>(row % queries), RowsOf<const T>(item_rows<T>(v.value(), item, length)),
+                       scratch.data<T>() + worker * keys, peaks.data<T>() + row, taus.data<T>() + row,
+                       context.data<T>() + row * width);
+      }
     });
   });
 

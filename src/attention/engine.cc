@@ -897,7 +897,8 @@ Attention attend(const Mechanism& mechanism, Var q, Var k, Var v, const AttendOp
                               value_width});
             }
             // Gradients of prepared keys stand in the worker's own memory, where those of the list would be.
-            const RowsOf<T> own{d_prepared + worker * again.keys * again.width, rows.count, rows.width, rows.stride};
+            const RowsOf<T> own{prepares ? d_prepared + worker * again.keys * again.width : nullptr, rows.count,
+                                rows.width, rows.stride};
             if (prepares) clear(own);
             const Outlets<T> to{dq.gradient.data<T>(),
                                 prepares ? own.data - list * again.keys * again.width : dk.gradient.data<T>(),
