@@ -182,19 +182,19 @@ Plan make_plan(const View<T>& view, Arena& arena) {
 template <class T>
 struct Packed {
   float* panels = nullptr;
-  bool* finite = nullptr;
+  bool* finite = nullptr;  // null: nobody asks
   std::int64_t width = 0, panel_rows = 0, tiles = 0;
 
-  Packed(const Plan& plan, std::int64_t slots, std::int64_t row_width, bool packs, Arena& arena)
+  Packed(const Plan& plan, std::int64_t slots, std::int64_t row_width, bool packs, bool checks, Arena& arena)
       : width(row_width), panel_rows(plan.panel_rows), tiles(plan.tiles) {
     if (packs && std::is_same_v<T, float>) panels = allocate<float>(arena, slots * panel_rows * width);
-    finite = allocate<bool>(arena, slots * tiles);
+    if (checks) finite = allocate<bool>(arena, slots * tiles);
   }
   void pack(const Segment& segment, std::int64_t slot, RowsOf<const T> from) const {  // the rows of the segment
     for (std::int64_t t = 0; t * kKeyTile < segment.keys.count(); ++t) {
       const std::int64_t begin = t * kKeyTile, end = std::min(begin + kKeyTile, segment.keys.count());
       const RowsOf<const T> rows{from.row(size(begin)), size(end - begin), from.width, from.stride};
-      finite[slot * tiles + segment.tile + t] = all_finite(rows);
+      if (finite != nullptr) finite[slot * tiles + segment.tile + t] = all_finite(rows);
       if constexpr (std::is_same_v<T, float>) {
         if (panels != nullptr) {
           regard::pack(as_matrix(rows).transposed(), panels + (slot * panel_rows + segment.panels + begin) * width);
@@ -205,7 +205,7 @@ struct Packed {
   // `from` are rows of tile t, the first of them `skipped` behind its beginning, a multiple of 16.
   KeysOf<T> tile(const Segment& segment, std::int64_t slot, std::int64_t t, std::int64_t skipped,
                  RowsOf<const T> from) const {
-    KeysOf<T> keys{from, {}, finite[slot * tiles + segment.tile + t]};
+    KeysOf<T> keys{from, {}, finite != nullptr && finite[slot * tiles + segment.tile + t]};
     if (panels != nullptr) {
       const std::int64_t row = slot * panel_rows + segment.panels + t * kKeyTile + skipped;
       keys.packed = {panels + row * width, size(width), from.count};
@@ -217,8 +217,8 @@ struct Packed {
 // The keys as the score wants them.
 template <class T>
 struct PreparedKeys {
-  PreparedKeys(const View<T>& view, const Plan& plan, std::int64_t slots, Arena& arena)
-      : packed(plan, slots, view.width, view.stages.score->is_product(), arena) {
+  PreparedKeys(const View<T>& view, const Plan& plan, std::int64_t slots, bool backward, Arena& arena)
+      : packed(plan, slots, view.width, view.stages.score->is_product(), backward, arena) {
     if (view.stages.score->prepares_keys()) prepared = allocate<T>(arena, slots * view.keys * view.width);
   }
   void prepare(const View<T>& view, const Plan& plan, std::int64_t slot, std::int64_t item, std::int64_t group) const {
@@ -651,8 +651,8 @@ void forward_all(const View<T>& view, const Plan& plan, Arena& arena, T* context
   const std::int64_t lists = view.batch * view.groups, sharing = view.groups == 0 ? 0 : view.heads / view.groups;
   const std::int64_t workers = threads();
   const std::int64_t slots = std::min(lists, workers);
-  const PreparedKeys<T> keys(view, plan, slots, arena);
-  const Packed<T> values(plan, slots, view.value_width, false, arena);
+  const PreparedKeys<T> keys(view, plan, slots, false, arena);
+  const Packed<T> values(plan, slots, view.value_width, false, true, arena);
   const Buffers<T> buffers(view, plan, false);
   T* const memory = allocate<T>(arena, workers * buffers.total);
   const auto prepare = [&](std::int64_t list, std::int64_t slot) {
@@ -873,8 +873,8 @@ Attention attend(const Mechanism& mechanism, Var q, Var k, Var v, const AttendOp
       }
       const std::int64_t slots = std::min<std::int64_t>(units, threads());
       const bool prepares = again.stages.score->prepares_keys();
-      const PreparedKeys<T> keys(again, plan, slots, room);
-      const Packed<T> values(plan, slots, again.value_width, true, room);
+      const PreparedKeys<T> keys(again, plan, slots, true, room);
+      const Packed<T> values(plan, slots, again.value_width, true, false, room);
       const Buffers<T> buffers(again, plan, true);
       T* const memory = allocate<T>(room, slots * buffers.total);
       T* const d_prepared = prepares ? allocate<T>(room, slots * again.keys * again.width) : nullptr;
@@ -936,7 +936,7 @@ Tensor AttendTrace::weights(const AskedWeights& asked) const {
     const View<T> view(call_, {});
     Arena arena;
     const Plan plan = make_plan(view, arena);
-    const PreparedKeys<T> keys(view, plan, 1, arena);
+    const PreparedKeys<T> keys(view, plan, 1, false, arena);
     keys.prepare(view, plan, 0, asked.item, view.group_of(asked.head));
     const Buffers<T> all_buffers(view, plan, false);
     T* const memory = allocate<T>(arena, threads() * all_buffers.total);

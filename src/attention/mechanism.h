@@ -41,7 +41,7 @@ template <class T>
 struct KeysOf {
   RowsOf<const T> rows;
   PackedMatrix packed;
-  bool finite = true;      // no NaN or ∞ in the rows
+  bool finite = true;      // no NaN or ∞ in the rows; known backward only
   Ahead* ahead = nullptr;  // for products: what to fetch meanwhile
 };
 
