@@ -217,19 +217,19 @@ Plan make_plan(const View<T>& view, Arena& arena) {
 template <class T>
 struct Packed {
   float* panels = nullptr;
-  bool* finite = nullptr;
+  bool* finite = nullptr;  // null: nobody asks
   std::int64_t width = 0, panel_rows = 0, tiles = 0;
 
-  Packed(const Plan& plan, std::int64_t slots, std::int64_t row_width, bool packs, Arena& arena)
+  Packed(const Plan& plan, std::int64_t slots, std::int64_t row_width, bool packs, bool checks, Arena& arena)
       : width(row_width), panel_rows(plan.panel_rows), tiles(plan.tiles) {
     if (packs && std::is_same_v<T, float>) panels = allocate<float>(arena, slots * panel_rows * width);
-    finite = allocate<bool>(arena, slots * tiles);
+    if (checks) finite = allocate<bool>(arena, slots * tiles);
   }
   void pack(const Segment& segment, std::int64_t slot, RowsOf<const T> from) const {  // the rows of the segment
     for (std::int64_t t = 0; t * kKeyTile < segment.keys.count(); ++t) {
       const std::int64_t begin = t * kKeyTile, end = std::min(begin + kKeyTile, segment.keys.count());
       const RowsOf<const T> rows{from.row(size(begin)), size(end - begin), from.width, from.stride};
-      finite[slot * tiles + segment.tile + t] = all_finite(rows);
+      if (finite != nullptr) finite[slot * tiles + segment.tile + t] = all_finite(rows);
       if constexpr (std::is_same_v<T, float>) {
         if (panels != nullptr) {
           regard::pack(as_matrix(rows).transposed(), panels + (slot * panel_rows + segment.panels + begin) * width);
@@ -240,7 +240,7 @@ struct Packed {
   // `from` are rows of tile t, the first of them `skipped` behind its beginning, a multiple of 16.
   KeysOf<T> tile(const Segment& segment, std::int64_t slot, std::int64_t t, std::int64_t skipped,
                  RowsOf<const T> from) const {
-    KeysOf<T> keys{from, {}, finite[slot * tiles + segment.tile + t]};
+    KeysOf<T> keys{from, {}, finite != nullptr && finite[slot * tiles + segment.tile + t]};
     if (panels != nullptr) {
       const std::int64_t row = slot * panel_rows + segment.panels + t * kKeyTile + skipped;
       keys.packed = {panels + row * width, size(width), from.count};
@@ -252,8 +252,8 @@ struct Packed {
 // The keys as the score wants them, in slots that hold a unit each.
 template <class T>
 struct PreparedKeys {
-  PreparedKeys(const View<T>& view, const Plan& plan, std::int64_t slots, Arena& arena)
-      : packed(plan, slots * view.unit_keys(), view.key_width, view.tiles.is_product(), arena) {
+  PreparedKeys(const View<T>& view, const Plan& plan, std::int64_t slots, bool backward, Arena& arena)
+      : packed(plan, slots * view.unit_keys(), view.key_width, view.tiles.is_product(), backward, arena) {
     if (view.tiles.prepares_keys()) {
       prepared = allocate<T>(arena, slots * view.unit_keys() * view.keys * view.key_width);
     }
@@ -327,6 +327,16 @@ void mask_select(const View<T>& view, const Place& place, RowsOf<T> s) {
   }
 }
 
+template <class T>
+void hide(RowsOf<T> s) {
+  for (std::size_t i = 0; i < s.count; ++i) std::fill_n(s.row(i), s.width, kHidden<T>);
+}
+template <class T>
+void clear(RowsOf<T> x) {
+  if (x.stride == x.width) x = {x.data, 1, x.count * x.width, x.count * x.width};
+  for (std::size_t i = 0; i < x.count; ++i) std::fill_n(x.row(i), x.width, T(0));
+}
+
 // A block of queries against the tiles of its keys, which are prepared in a slot.
 template <class T>
 struct BlockWork {
@@ -393,9 +403,13 @@ struct BlockWork {
 
   void score(const Place& tile, std::int64_t t, Cover cover, RowsOf<const T> q, RowsOf<T> s,
              Ahead* ahead = nullptr) const {
-    KeysOf<T> k = keys_of(tile, t);
-    k.ahead = ahead;
-    view.tiles.forward(tile, q, k, view.theta_of(tile.head), s);
+    if (view.stages.align->needs_scores()) {
+      KeysOf<T> k = keys_of(tile, t);
+      k.ahead = ahead;
+      view.tiles.forward(tile, q, k, view.theta_of(tile.head), s);
+    } else {
+      clear(s);
+    }
     if (view.bias != nullptr) {
       for (std::size_t i = 0; i < s.count; ++i) {
         const T* from = view.bias + bias_at(tile, i);
@@ -528,16 +542,6 @@ struct BlockWork {
     return cover;
   }
 };
-
-template <class T>
-void hide(RowsOf<T> s) {
-  for (std::size_t i = 0; i < s.count; ++i) std::fill_n(s.row(i), s.width, kHidden<T>);
-}
-template <class T>
-void clear(RowsOf<T> x) {
-  if (x.stride == x.width) x = {x.data, 1, x.count * x.width, x.count * x.width};
-  for (std::size_t i = 0; i < x.count; ++i) std::fill_n(x.row(i), x.width, T(0));
-}
 
 // Whether a block needs its rows whole: then all tiles of them are held at once.
 template <class T>
@@ -760,6 +764,7 @@ void backward_block(const BlockWork<T>& work, const Packed<T>& values, Buffers<T
   const auto score = [&](const Place& part, std::int64_t t, Cover cover, std::int64_t row, RowsOf<T> s, RowsOf<T> dp,
                          RowsOf<T> copy, std::uint8_t* kept) {
     work.score(part, t, cover, rows_from(q, row, s.count), s, at.ahead);
+    if (!align.needs_scores() && view.gate == nullptr) return;  // nor gradients of weights
     const RowsOf<const T> given = rows_from(dy, row, s.count);
     if (pointer) {
       copy_rows(RowsOf<const T>{given.data + part.keys.begin, given.count, dp.width, given.stride}, dp);
@@ -798,6 +803,7 @@ void backward_block(const BlockWork<T>& work, const Packed<T>& values, Buffers<T
         stages.read->table_gradient(part, RowsOf<const T>(p), given, to.table + part.head * view.call.table[1]);
       }
     }
+    if (!align.needs_scores()) return;
     const std::int64_t key = view.key_list(part.item, part.head) * view.keys + part.keys.begin;
     view.tiles.backward(part, RowsOf<const T>(rows_from(q, row, p.count)), q_finite, work.keys_of(part, t),
                         view.theta_of(part.head), RowsOf<const T>(ds),
@@ -898,8 +904,8 @@ void forward_all(const View<T>& view, const Plan& plan, Arena& arena, T* context
   const std::int64_t units = view.units(), lists = view.batch * units, sharing = view.unit_heads();
   const std::int64_t workers = threads();
   const std::int64_t slots = std::min(lists, workers);
-  const PreparedKeys<T> keys(view, plan, slots, arena);
-  const Packed<T> values(plan, slots * view.unit_values(), view.value_width, false, arena);
+  const PreparedKeys<T> keys(view, plan, slots, false, arena);
+  const Packed<T> values(plan, slots * view.unit_values(), view.value_width, false, true, arena);
   const Buffers<T> buffers(view, plan, false);
   T* const memory = allocate<T>(arena, workers * buffers.total);
   const auto prepare = [&](std::int64_t list, std::int64_t slot) {
@@ -1291,8 +1297,8 @@ Attention attend_lowered(const Mechanism& mechanism, const Inputs& in, const Low
       const std::int64_t pieces = item_pieces * unit_pieces;
       const std::int64_t slots = std::min<std::int64_t>(pieces, threads());
       const bool prepares = again.tiles.prepares_keys();
-      const PreparedKeys<T> keys(again, plan, slots, room);
-      const Packed<T> packed(plan, slots * again.unit_values(), again.value_width, true, room);
+      const PreparedKeys<T> keys(again, plan, slots, true, room);
+      const Packed<T> packed(plan, slots * again.unit_values(), again.value_width, true, false, room);
       const Buffers<T> buffers(again, plan, true);
       T* const memory = allocate<T>(room, slots * buffers.total);
       const std::int64_t key_numbers = again.unit_keys() * again.keys * again.key_width;  // of a unit
@@ -1320,7 +1326,8 @@ Attention attend_lowered(const Mechanism& mechanism, const Inputs& in, const Low
             const RowsOf<T> own_dv = pointer ? RowsOf<T>{} : as_rows(dv.gradient.data<T>() + value_at, value_numbers);
             if (!pointer && !dv.add) clear(own_dv);
             // Gradients of prepared keys stand in the worker's own memory, where those of the unit would be.
-            const RowsOf<T> own = as_rows(d_prepared + worker * key_numbers, prepares ? key_numbers : 0);
+            const RowsOf<T> own =
+                as_rows(prepares ? d_prepared + worker * key_numbers : nullptr, prepares ? key_numbers : 0);
             if (prepares && first) clear(own);
             const auto of_item = [&](const Tensor& x) {
               return x.defined() ? x.data<T>() + item * again.heads * x[2] : nullptr;
@@ -1357,7 +1364,7 @@ Attention attend_lowered(const Mechanism& mechanism, const Inputs& in, const Low
     });
     const Var edited =
         options.edits == nullptr ? result : edit_context(*options.edits, call, result, pointer ? Var() : v, made.table);
-    return {edited, AttendTrace(call), draws ? call.choices : Tensor(), call.advantage};
+    return {edited, AttendTrace(call)};
   });
 }
 
@@ -1403,7 +1410,7 @@ Tensor AttendTrace::weights(const AskedWeights& asked) const {
     const View<T> view(call_, {});
     Arena arena;
     const Plan plan = make_plan(view, arena);
-    const PreparedKeys<T> keys(view, plan, 1, arena);
+    const PreparedKeys<T> keys(view, plan, 1, false, arena);
     keys.prepare(view, plan, 0, asked.item, asked.head / std::max<std::int64_t>(1, view.unit_heads()));
     const Buffers<T> all_buffers(view, plan, false);
     T* const memory = allocate<T>(arena, threads() * all_buffers.total);

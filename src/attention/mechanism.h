@@ -57,7 +57,7 @@ template <class T>
 struct KeysOf {
   RowsOf<const T> rows;
   PackedMatrix packed;
-  bool finite = true;      // no NaN or ∞ in the rows
+  bool finite = true;      // no NaN or ∞ in the rows; known backward only
   Ahead* ahead = nullptr;  // for products: what to fetch meanwhile
 };
 
@@ -244,6 +244,7 @@ struct IntervalScope : Scope {
 // p = f((s − peak) − τ), two numbers a row. If p sums to one and g = f′, then ds = g·(dp − Σ g·dp/Σ g).
 struct Align {
   virtual ~Align() = default;
+  virtual bool needs_scores() const { return true; }  // else any will do: only what is hidden matters
   // Peak and τ of whole rows, the peak being any number near the scores that have weight. A row in which nothing is
   // visible: both 0.
   virtual void solve(Tile s, float* peak, float* tau) const = 0;

@@ -361,6 +361,25 @@ void SoftmaxPullback(Tile s, float sharpness, const float* peak, const float* ta
   }
 }
 
+void CountVisible(Rows s, float* count) {  // whole numbers: any order gives the same
+  for (std::size_t i = 0; i < s.count; ++i) {
+    count[i] = SumOf16(
+        s.width,
+        [](auto tag, auto v)
+            HWY_ATTR { return hn::IfThenZeroElse(hn::Eq(v, hn::Set(tag, kNothing)), hn::Set(tag, 1.0f)); },
+        s.row(i));
+  }
+}
+
+void ShareVisible(Tile s, const float* count) {
+  for (std::size_t i = 0; i < s.count; ++i) {
+    const float share = 1.0f / count[i];  // of nothing visible: not used
+    Map([share](auto d, auto v)
+            HWY_ATTR { return hn::IfThenZeroElse(hn::Eq(v, hn::Set(d, kNothing)), hn::Set(d, share)); },
+        s.row(i), s.width, s.row(i));
+  }
+}
+
 void DropTile(Tile x, float p, RandomKey key, std::uint64_t query, std::uint64_t first, std::uint8_t* kept) {
   const Tag16 d;
   const hn::RebindToUnsigned<Tag16> du;
@@ -448,6 +467,8 @@ HWY_EXPORT(SoftmaxAbsorb);
 HWY_EXPORT(SoftmaxSettle);
 HWY_EXPORT(SoftmaxWeigh);
 HWY_EXPORT(SoftmaxPullback);
+HWY_EXPORT(CountVisible);
+HWY_EXPORT(ShareVisible);
 HWY_EXPORT(DropTile);
 HWY_EXPORT(KeepTile);
 HWY_EXPORT(AdditiveTile);
@@ -493,6 +514,8 @@ void softmax_weigh(Tile s, float sharpness, const float* peak, const float* tau)
 void softmax_pullback(Tile s, float sharpness, const float* peak, const float* tau, const float* delta, Tile dp) {
   HWY_DYNAMIC_DISPATCH(SoftmaxPullback)(s, sharpness, peak, tau, delta, dp);
 }
+void count_visible(Rows s, float* count) { HWY_DYNAMIC_DISPATCH(CountVisible)(s, count); }
+void share_visible(Tile s, const float* count) { HWY_DYNAMIC_DISPATCH(ShareVisible)(s, count); }
 void drop_tile(Tile x, float p, RandomKey key, std::uint64_t query, std::uint64_t first, std::uint8_t* kept) {
   HWY_DYNAMIC_DISPATCH(DropTile)(x, p, key, query, first, kept);
 }

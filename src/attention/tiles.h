@@ -68,6 +68,10 @@ void softmax_absorb(Tile s, float sharpness, float* peak, float* mass, float* fa
 void softmax_weigh(Tile s, float sharpness, const float* peak, const float* tau);  // s becomes exp(z − τ)
 void softmax_pullback(Tile s, float sharpness, const float* peak, const float* tau, const float* delta, Tile dp);
 
+// Uniform: how many scores of a row are not hidden; then these become 1/count, the others 0.
+void count_visible(Rows s, float* count);
+void share_visible(Tile s, const float* count);
+
 // Dropout of a tile of at most 128 columns: column j of row i is element first + j of key.at(query + i), `first` a
 // multiple of 16. What stays is noted in `kept`, 16 bytes a row, if that is not null; keep_tile does the same again.
 inline constexpr std::size_t kKeptBytes = 16;
@@ -216,6 +220,23 @@ void softmax_pullback(RowsOf<T> s, T sharpness, const T* peak, const T* tau, con
 }
 
 template <class T>
+void count_visible(RowsOf<const T> s, T* count) {
+  for (std::size_t i = 0; i < s.count; ++i) {
+    count[i] = 0;
+    for (std::size_t j = 0; j < s.width; ++j) count[i] += s.row(i)[j] == -std::numeric_limits<T>::infinity() ? 0 : 1;
+  }
+}
+
+template <class T>
+void share_visible(RowsOf<T> s, const T* count) {
+  for (std::size_t i = 0; i < s.count; ++i) {
+    for (std::size_t j = 0; j < s.width; ++j) {
+      s.row(i)[j] = s.row(i)[j] == -std::numeric_limits<T>::infinity() ? T(0) : 1 / count[i];
+    }
+  }
+}
+
+template <class T>
 void keep_tile(RowsOf<T> x, float p, const std::uint8_t* kept) {
   for (std::size_t i = 0; i < x.count; ++i) {
     for (std::size_t j = 0; j < x.width; ++j) {
@@ -301,6 +322,8 @@ inline void softmax_pullback(RowsOf<double> s, double sharpness, const double* p
                              const double* delta, RowsOf<double> dp) {
   reference::softmax_pullback(s, sharpness, peak, tau, delta, dp);
 }
+inline void count_visible(RowsOf<const double> s, double* count) { reference::count_visible(s, count); }
+inline void share_visible(RowsOf<double> s, const double* count) { reference::share_visible(s, count); }
 inline void keep_tile(RowsOf<double> x, float p, const std::uint8_t* kept) { reference::keep_tile(x, p, kept); }
 inline void drop_tile(RowsOf<double> x, float p, RandomKey key, std::uint64_t query, std::uint64_t first,
                       std::uint8_t* kept) {

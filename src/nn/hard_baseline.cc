@@ -15,14 +15,15 @@ void HardBaseline::fill(std::span<const Attention> attentions, const Tensor& los
   const double* const values = wide.data<double>();
   for (std::int64_t i = 0; i < wide.size(); ++i) sum += values[i];
   for (const Attention& each : attentions) {
-    check(each.advantage.defined(), "hard baseline: an attention that drew nothing, or does not learn by reinforce");
-    const Shape shape = each.advantage.shape();
+    const Tensor advantage = each.trace.advantage();
+    check(advantage.defined(), "hard baseline: an attention that drew nothing, or does not learn by reinforce");
+    const Shape shape = advantage.shape();
     check(losses.shape() == shape || losses.shape() == Shape{shape[0]}, "hard baseline: losses are ", losses,
           ", expected ", Shape{shape[0]}, " or ", shape);
     const std::int64_t queries = shape[1], step = losses.rank() == 1 ? queries : 1;
-    by_type(each.advantage.dtype(), [&]<class T>() {
-      for (std::int64_t i = 0; i < each.advantage.size(); ++i) {
-        each.advantage.data<T>()[i] = static_cast<T>(settings_.weight * (values[i / step] - usual()));
+    by_type(advantage.dtype(), [&]<class T>() {
+      for (std::int64_t i = 0; i < advantage.size(); ++i) {
+        advantage.data<T>()[i] = static_cast<T>(settings_.weight * (values[i / step] - usual()));
       }
     });
   }

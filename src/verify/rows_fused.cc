@@ -121,6 +121,10 @@ Case convolution(const ConvolutionShape& s) {
   return made;
 }
 
+Tensor ids(std::initializer_list<std::int32_t> values) {
+  return Tensor::of<std::int32_t>({static_cast<std::int64_t>(values.size())}, values);
+}
+
 }  // namespace
 
 template <>

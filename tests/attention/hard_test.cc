@@ -67,11 +67,11 @@ TEST(Hard, ChoicesFollowSoftmax) {
   Tape tape;
   const Rows5 in(tape, kDraws / 4);
   const Attention got = attend(Mechanism("dot | hard:samples=4"), in.q, in.k, in.v);
-  ASSERT_EQ(got.choices.shape(), (Shape{1, 1, kDraws / 4, 4}));
+  ASSERT_EQ(got.trace.choices().shape(), (Shape{1, 1, kDraws / 4, 4}));
   std::array<std::int64_t, kKeys> counts{};
   std::int64_t same = 0;  // of neighbouring samples
   for (std::int64_t i = 0; i < kDraws; ++i) {
-    const std::int32_t* choice = got.choices.data<std::int32_t>() + i;
+    const std::int32_t* choice = got.trace.choices().data<std::int32_t>() + i;
     ASSERT_TRUE(*choice >= 0 && *choice < kKeys);
     ++counts[static_cast<std::size_t>(*choice)];
     if (i % 4 != 0 && choice[0] == choice[-1]) ++same;
@@ -186,7 +186,7 @@ TEST(Hard, GumbelPullsBackThroughTheSoftmaxOfItsNoise) {
     Tape tape;
     const Rows5 in(tape, 7);
     const Attention got = attend(mechanism, in.q, in.k, in.v, {.bias = in.bias, .key = RandomKey(4)});
-    EXPECT_FALSE(got.advantage.defined());
+    EXPECT_FALSE(got.trace.advantage().defined());
     const Tensor dy = drawn(got.context.shape(), 3, DType::kF64);
     tape.backward(got.context, dy);
     const auto p = softmax_of(kScores);
@@ -208,7 +208,8 @@ TEST(Hard, GumbelPullsBackThroughTheSoftmaxOfItsNoise) {
           mass += y[j];
         }
         const std::size_t largest = static_cast<std::size_t>(std::max_element(y.begin(), y.end()) - y.begin());
-        EXPECT_EQ(got.choices.data<std::int32_t>()[i * how.samples + sample], static_cast<std::int32_t>(largest));
+        EXPECT_EQ(got.trace.choices().data<std::int32_t>()[i * how.samples + sample],
+                  static_cast<std::int32_t>(largest));
         const double from = dy.data<double>()[i];
         for (std::size_t j = 0; j < kKeys; ++j) delta += y[j] / mass * from * kValues[j];
         for (std::size_t j = 0; j < kKeys; ++j) {
@@ -250,9 +251,9 @@ Drawing run(const std::string& line, const Call& in, const std::function<void(co
   };
   const Tensor seed = Tensor::empty(made.context.shape());
   fill(seed, seed[3]);
-  if (made.advantage.defined()) fill(made.advantage, 1);
+  if (made.trace.advantage().defined()) fill(made.trace.advantage(), 1);
   tape.backward(made.context, seed);
-  return {made.context.value().clone(), made.choices.defined() ? made.choices.clone() : Tensor(),
+  return {made.context.value().clone(), made.trace.choices().defined() ? made.trace.choices().clone() : Tensor(),
           tape.gradient(q).clone(), tape.gradient(k).clone(), tape.gradient(v).clone()};
 }
 
@@ -364,7 +365,7 @@ TEST(Hard, WeightsAreThoseItReadWith) {
   for (const char* line : kLines) {
     const Call in = call_of(2, 140, 140);
     run(line, in, [&](const Attention& made) {
-      const std::int64_t samples = made.choices[3];
+      const std::int64_t samples = made.trace.choices()[3];
       const AttendTrace kept = made.trace.keep();
       const Tensor weights = kept.weights({.item = 1, .head = 2});
       const Tensor expected = kept.weights({.item = 1, .head = 2, .expected = true});
@@ -372,7 +373,7 @@ TEST(Hard, WeightsAreThoseItReadWith) {
       for (std::int64_t i = 0; i < 140; ++i) {
         std::vector<float> counts(140, 0.0f);
         for (std::int64_t k = 0; k < samples; ++k) {
-          const std::int32_t key = made.choices.data<std::int32_t>()[((4 + 2) * 140 + i) * samples + k];
+          const std::int32_t key = made.trace.choices().data<std::int32_t>()[((4 + 2) * 140 + i) * samples + k];
           ASSERT_TRUE(key >= 0 && key <= i);
           counts[static_cast<std::size_t>(key)] += 1;
         }
@@ -394,7 +395,7 @@ TEST(Hard, WhoDoesNotDrawReadsTheLikeliestKeyOrWhatItExpects) {
   Call in = call_of(2, 70, 140);
   in.options.draws = false;
   const Drawing largest = run("scaled_dot | hard:samples=3", in, [&](const Attention& made) {
-    EXPECT_FALSE(made.choices.defined() || made.advantage.defined());
+    EXPECT_FALSE(made.trace.choices().defined() || made.trace.advantage().defined());
     const Tensor weights = made.trace.weights({.item = 1, .head = 3});
     const Tensor expected = made.trace.weights({.item = 1, .head = 3, .expected = true});
     for (std::int64_t i = 0; i < 70; ++i) {
@@ -462,12 +463,12 @@ TEST(HardBaseline, KeepsAMovingAverageThatDoesNotSeeTheLossesItIsTakenFrom) {
   baseline.prepare(options);
   EXPECT_EQ(options.entropy, -0.25f);
   baseline.fill(read, Tensor::of<float>({2}, {2, 6}));
-  EXPECT_EQ(read.advantage.data<float>()[2], 1);
-  EXPECT_EQ(read.advantage.data<float>()[3], 3);
+  EXPECT_EQ(read.trace.advantage().data<float>()[2], 1);
+  EXPECT_EQ(read.trace.advantage().data<float>()[3], 3);
   EXPECT_DOUBLE_EQ(baseline.usual(), 4);
   baseline.fill(read, Tensor::of<float>({2, 3}, {1, 2, 3, 4, 5, 6}));
-  EXPECT_EQ(read.advantage.data<float>()[0], -1.5f);
-  EXPECT_EQ(read.advantage.data<float>()[5], 1);
+  EXPECT_EQ(read.trace.advantage().data<float>()[0], -1.5f);
+  EXPECT_EQ(read.trace.advantage().data<float>()[5], 1);
   EXPECT_DOUBLE_EQ(baseline.usual(), 0.9 * 4 + 0.1 * 3.5);
   EXPECT_THROW(baseline.fill(read, Tensor::zeros({3})), Error);
   EXPECT_THROW(baseline.fill(attend(Mechanism("dot"), x, x, x), Tensor::zeros({2})), Error);

@@ -30,9 +30,9 @@ constexpr std::size_t kSizes[] = {0, 1, 5, 6, 7, 15, 16, 17, 60, 64, 127, 128};
 TEST(Tiles, ProductsHaveTheBitsOfGemm) {
   for (const std::string& name : targets()) {
     const TargetScope scope(name);
-    for (const std::size_t rows : {0, 1, 5, 6, 13, 60}) {
+    for (const std::size_t rows : std::vector<std::size_t>{0, 1, 5, 6, 13, 60}) {
       for (const std::size_t keys : kSizes) {
-        for (const std::size_t width : {0, 1, 19, 64}) {
+        for (const std::size_t width : std::vector<std::size_t>{0, 1, 19, 64}) {
           const std::vector<float> q = drawn(rows * width, 1), k = drawn(keys * width, 2);
           std::vector<float> panels(packed_size(width, keys)), ours(rows * keys, 7), exact = ours;
           const PackedMatrix packed = pack(as_matrix(Rows{k.data(), keys, width, width}).transposed(), panels.data());
@@ -49,7 +49,7 @@ TEST(Tiles, SelectedProductsAreGemmOrLeaveOutWhatHasNoWeight) {
   for (const std::string& name : targets()) {
     const TargetScope scope(name);
     for (const std::size_t rows : kSizes) {
-      for (const std::size_t width : {0, 1, 21, 64, 80}) {
+      for (const std::size_t width : std::vector<std::size_t>{0, 1, 21, 64, 80}) {
         for (const bool fresh : {false, true}) {
           constexpr std::size_t kDepth = 37;
           std::vector<float> a = drawn(rows * kDepth, 3), b = drawn(kDepth * width, 4);
@@ -72,7 +72,7 @@ TEST(Tiles, SelectedProductsAreGemmOrLeaveOutWhatHasNoWeight) {
 TEST(Tiles, WhatIsNotFiniteIsFoundWhereverItStands) {
   for (const std::string& name : targets()) {
     const TargetScope scope(name);
-    for (const std::size_t width : {1, 7, 16, 64, 67}) {
+    for (const std::size_t width : std::vector<std::size_t>{1, 7, 16, 64, 67}) {
       for (const std::size_t stride : {width, width + 3}) {
         constexpr std::size_t kRows = 3;
         std::vector<float> x(kRows * stride, 3e38f);
@@ -96,11 +96,11 @@ TEST(Tiles, SoftmaxAbsorbsTilesAsTheReferenceDoes) {
   for (const std::string& name : targets()) {
     const TargetScope scope(name);
     for (const float sharpness : {1.0f, 0.7f}) {
-      for (const std::size_t rows : {1, 4, 12, 16, 17, 60}) {
+      for (const std::size_t rows : std::vector<std::size_t>{1, 4, 12, 16, 17, 60}) {
         std::vector<float> peak(rows, -kInfinity), mass(rows, 0), factor(rows);
         std::vector<double> exact_peak(rows, -std::numeric_limits<double>::infinity()), exact_mass(rows, 0),
             exact_factor(rows);
-        for (const std::size_t width : {1, 16, 37, 128}) {
+        for (const std::size_t width : std::vector<std::size_t>{1, 16, 37, 128}) {
           std::vector<float> s = drawn(rows * width, 6 + width);
           for (std::size_t i = 0; i < s.size(); i += 5) s[i] = i % 2 == 0 ? -kInfinity : s[i] * 60;
           std::vector<double> exact(s.begin(), s.end());
@@ -126,8 +126,8 @@ TEST(Tiles, SoftmaxAbsorbsTilesAsTheReferenceDoes) {
 TEST(Tiles, DropoutIsThatOfItsElementsAndCanBeRepeated) {
   for (const std::string& name : targets()) {
     const TargetScope scope(name);
-    for (const std::size_t width : {1, 15, 16, 33, 64, 112, 128}) {
-      for (const std::uint64_t first : {0, 16, 48, 64, 4080}) {
+    for (const std::size_t width : std::vector<std::size_t>{1, 15, 16, 33, 64, 112, 128}) {
+      for (const std::uint64_t first : std::vector<std::uint64_t>{0, 16, 48, 64, 4080}) {
         constexpr std::size_t kRows = 3;
         const std::vector<float> x = drawn(kRows * width, 8);
         std::vector<float> ours = x, exact = x, again = x;

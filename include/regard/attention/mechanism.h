@@ -152,6 +152,12 @@ class REGARD_API AttendTrace {
  public:
   Tensor weights(const AskedWeights& asked = {}) const;  // [queries, keys], on the heap; 0 where nobody may look
   AttendTrace keep() const;
+  // Of hard attention that draws: the keys it chose, i32 [batch, heads, queries, samples]; −1 where nothing is seen.
+  Tensor choices() const { return call_.draws ? call_.choices : Tensor(); }
+  // Of one that learns by reinforce: [batch, queries], zeros, to be filled before backward with loss − baseline, how
+  // much worse than usual it went after this query looked (nn/hard_baseline.h). advantage·Σ(onehot − p) is what the
+  // scores get, an estimate of the gradient of the expected loss; nothing comes to them through the context.
+  Tensor advantage() const { return call_.advantage; }
 
   AttendTrace() = default;
   explicit AttendTrace(AttendCall call) : call_(std::move(call)) {}
@@ -163,12 +169,6 @@ class REGARD_API AttendTrace {
 struct Attention {
   Var context;  // [batch, heads, queries, width of the values]; of a pointer [batch, heads, queries, keys], the weights
   AttendTrace trace;
-  // Of hard attention that draws: the keys it chose, i32 [batch, heads, queries, samples]; −1 where nothing is seen.
-  Tensor choices = {};
-  // Of one that learns by reinforce: [batch, queries], zeros, to be filled before backward with loss − baseline, how
-  // much worse than usual it went after this query looked (nn/hard_baseline.h). advantage·Σ(onehot − p) is what the
-  // scores get, an estimate of the gradient of the expected loss; nothing comes to them through the context.
-  Tensor advantage = {};
 };
 
 // q [batch, heads, queries, width]; k [batch, groups, keys, width] and v [batch, groups, keys, width of the values],
