@@ -3,6 +3,7 @@
 #include <regard/context.h>
 #include <regard/nn/attention_layer.h>
 #include <regard/nn/embedding.h>
+#include <regard/nn/linear.h>
 #include <regard/train/schedule.h>
 #include <regard/train/trainer.h>
 

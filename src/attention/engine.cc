@@ -986,13 +986,19 @@ void backward_unit(const View<T>& view, const Plan& plan, const PreparedKeys<T>&
   }
 }
 
+// For messages, put together only when they are needed.
+struct ShapeOf {
+  Var x;
+};
+std::string to_text(const ShapeOf& of) { return of.x.defined() ? regard::to_text(of.x.shape()) : "none"; }
+
 // What a call is about, from whatever was given.
 Inputs inputs_of(const Mechanism& mechanism, Var q, Var k, Var v, const AttendOptions& options) {
   const Needs needs = mechanism.needs();
   const bool pointer = mechanism.stages().read->is_pointer();
   const std::string& line = mechanism.text();
   const auto rank = [](Var x, int wanted) { return !x.defined() || x.shape().rank() == wanted; };
-  const auto shape = [](Var x) { return x.defined() ? to_text(x.shape()) : std::string("none"); };
+  const auto shape = [](Var x) { return ShapeOf{x}; };
   check(rank(q, 4) && rank(k, 4) && rank(v, 4), "attend: queries ", shape(q), ", keys ", shape(k), ", values ",
         shape(v), ": expected four dimensions each: [batch, heads, length, width]");
   check(rank(options.query_tokens, 3) && rank(options.key_tokens, 3), "attend: query tokens ",
@@ -1118,7 +1124,7 @@ void check_call(const Mechanism& mechanism, const Inputs& in, const AttendOption
         mechanism.text(), "\", which learns ", learned.size());
   for (std::size_t i = 0; i < learned.size(); ++i) {
     check(options.learned[i].defined() && options.learned[i].shape() == learned[i].shape, "attend: learned[", i, "], '",
-          learned[i].name, "', is ", options.learned[i].defined() ? to_text(options.learned[i].shape()) : "missing",
+          learned[i].name, "', is ", ShapeOf{options.learned[i]},
           ", expected ", learned[i].shape);
   }
   if (options.edits != nullptr) check_edits(*options.edits, all);

@@ -23,9 +23,10 @@ SHAPES = {
     "target.table": (TARGET, EMBEDDING),
     "decoder.first.weight": (HIDDEN, HIDDEN),
     "decoder.first.bias": (HIDDEN,),
-    "attention.query.weight": (HIDDEN, ATTENTION),
-    "attention.key.weight": (2 * HIDDEN, ATTENTION),
-    "attention.theta": (ATTENTION,),
+    "attention.query": (HIDDEN, ATTENTION),
+    "attention.key": (2 * HIDDEN, ATTENTION),
+    "attention.theta": (1, ATTENTION),
+    "attention.bias": (ATTENTION,),
     "decoder.context.weight": (2 * HIDDEN, 3 * HIDDEN),
     "readout.weight": (3 * HIDDEN + EMBEDDING, READOUT),
     "readout.bias": (READOUT,),
@@ -66,10 +67,10 @@ for number, (source, target) in enumerate(PAIRS):
         back.insert(0, h)
     annotations = torch.stack([torch.cat(both) for both in zip(ahead, back)])
     state = torch.tanh(h @ weights["decoder.first.weight"] + weights["decoder.first.bias"])
-    keys = annotations @ weights["attention.key.weight"]
+    keys = annotations @ weights["attention.key"] + weights["attention.bias"]
     for step, word in enumerate(target + [END]):
         previous = weights["target.table"][BEGIN if step == 0 else target[step - 1]]
-        scores = torch.tanh(state @ weights["attention.query.weight"] + keys) @ weights["attention.theta"]
+        scores = torch.tanh(state @ weights["attention.query"] + keys) @ weights["attention.theta"][0]
         context = torch.softmax(scores, 0) @ annotations
         state = gru("decoder", previous, state, context @ weights["decoder.context.weight"])
         read = torch.tanh(torch.cat([state, context, previous]) @ weights["readout.weight"] + weights["readout.bias"])

@@ -41,9 +41,9 @@ TEST_F(Installed, CppProjectsFindItWithCMake) {
       prefix().string() + " -DCMAKE_CXX_FLAGS='-Wall -Wextra -Wconversion -Wshadow -Wpedantic -Werror'");
   run("cmake --build examples");
   EXPECT_EQ(run("examples/attention"),
-            "context [1, 2, 8]\n"
-            " 0.253 0.244 0.407 0.096\n"
-            " 0.225 0.339 0.356 0.080\n");
+            "context [1, 1, 2, 8]\n"
+            " 0.168 0.438 0.210 0.184 0.000\n"
+            " 0.131 0.486 0.189 0.193 0.000\n");
   EXPECT_EQ(
       run("examples/limits"),
       "matmul: [2, 3] by [4, 5]: 3 columns meet 4 rows\n"
