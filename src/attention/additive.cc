@@ -1,24 +1,16 @@
 #include "attention/additive.h"
 
+#include <type_traits>
+
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "attention/additive.cc"
-#include "hwy/foreach_target.h"
-#include "kernels/math-inl.h"
-#include "kernels/reduce-inl.h"
+#include <hwy/foreach_target.h>
+
+#include "attention/additive-inl.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace regard::HWY_NAMESPACE {
 namespace hn = hwy::HWY_NAMESPACE;
-
-void AdditiveScores(const AdditiveItem<float>& item, std::size_t i, float* scores) {
-  const float* q = item.queries.row(i);
-  for (std::size_t j = 0; j < item.keys.count; ++j) {
-    scores[j] = SumTree16(Fold16(
-        item.queries.width, hn::Zero(Tag16()),
-        [](auto d, auto sum, auto a, auto b, auto v) HWY_ATTR { return hn::MulAdd(v, Tanh(d, hn::Add(a, b)), sum); }, q,
-        item.keys.row(j), item.theta));
-  }
-}
 
 // Scores become weights.
 void AdditiveWeigh(float* scores, std::size_t count, float peak, float tau) {
@@ -44,45 +36,51 @@ void AdditiveQuery(const AdditiveItem<float>& item, std::size_t i, RowsOf<const 
   std::fill_n(context, values.width, 0.0f);
   *peak = *tau = 0.0f;
   if (keys == 0) return;
-  AdditiveScores(item, i, scores);
+  AdditiveRowScores(item.queries.row(i), item.keys, item.theta, scores);
   *peak = Max16(scores, keys);
   const Vector16 top = hn::Set(d, *peak);
   const float mass = SumOf16(
       keys, [&](auto tag, auto v) HWY_ATTR { return Exp(tag, hn::Sub(v, top)); }, scores);
   *tau = hn::GetLane(Log(d, hn::Set(d, mass)));
   AdditiveWeigh(scores, keys, *peak, *tau);
-  for (std::size_t j = 0; j < keys; ++j) AddScaledRow(scores[j], values.row(j), context, values.width);
+  const auto read = [&](std::size_t c, auto vectors, std::size_t lanes) HWY_ATTR {  // a strip of columns
+    constexpr std::size_t kVectors = decltype(vectors)::value;
+    Vector16 sum[kVectors];
+    for (Vector16& each : sum) each = hn::Zero(d);
+    for (std::size_t j = 0; j < keys; ++j) {
+      const Vector16 weight = hn::Set(d, scores[j]);
+#pragma GCC unroll 8
+      for (std::size_t v = 0; v < kVectors; ++v)
+        sum[v] = hn::MulAdd(weight, LoadPart16(values.row(j) + c + v * kPartLanes, lanes), sum[v]);
+    }
+#pragma GCC unroll 8
+    for (std::size_t v = 0; v < kVectors; ++v) StorePart16(sum[v], context + c + v * kPartLanes, lanes);
+  };
+  std::size_t c = 0;
+  for (; c + 8 * kPartLanes <= values.width; c += 8 * kPartLanes)
+    read(c, std::integral_constant<std::size_t, 8>(), kPartLanes);
+  for (; c < values.width; c += kPartLanes)
+    read(c, std::integral_constant<std::size_t, 1>(), HWY_MIN(kPartLanes, values.width - c));
 }
 
 void AdditiveWeights(const AdditiveItem<float>& item, std::size_t i, float peak, float tau, float* weights) {
-  AdditiveScores(item, i, weights);
+  AdditiveRowScores(item.queries.row(i), item.keys, item.theta, weights);
   AdditiveWeigh(weights, item.keys.count, peak, tau);
 }
 
 void AdditiveBack(const AdditiveItem<float>& item, std::size_t i, RowsOf<const float> values, float peak, float tau,
-                  const float* d_context, float* weights, float* d_scores, const AdditiveGradients<float>& to) {
-  const Tag16 d;
-  const std::size_t keys = item.keys.count, width = item.queries.width;
-  AdditiveWeights(item, i, peak, tau, weights);
+                  const float* d_context, float* weights, float* d_scores, float* kept,
+                  const AdditiveGradients<float>& to) {
+  const std::size_t keys = item.keys.count;
+  AdditiveRowScores(item.queries.row(i), item.keys, item.theta, weights, kept);
+  AdditiveWeigh(weights, keys, peak, tau);
   for (std::size_t j = 0; j < keys; ++j) {
     d_scores[j] = Dot16(d_context, values.row(j), values.width);
     AddScaledRow(weights[j], d_context, to.values.row(j), values.width);
   }
   const float total = Dot16(weights, d_scores, keys);
-  const Vector16 one = hn::Set(d, 1.0f);
-  const float* q = item.queries.row(i);
-  for (std::size_t j = 0; j < keys; ++j) {
-    const Vector16 ds = hn::Set(d, weights[j] * (d_scores[j] - total));
-    const float* k = item.keys.row(j);
-    float* dk = to.keys.row(j);
-    ForEachPart16(width, [&](std::size_t c, std::size_t, std::size_t lanes) HWY_ATTR {
-      const Vector16 t = Tanh(d, hn::Add(LoadPart16(q + c, lanes), LoadPart16(k + c, lanes)));
-      const Vector16 g = hn::Mul(hn::Mul(ds, LoadPart16(item.theta + c, lanes)), hn::NegMulAdd(t, t, one));
-      StorePart16(hn::Add(LoadPart16(to.query + c, lanes), g), to.query + c, lanes);
-      StorePart16(hn::Add(LoadPart16(dk + c, lanes), g), dk + c, lanes);
-      StorePart16(hn::MulAdd(ds, t, LoadPart16(to.theta + c, lanes)), to.theta + c, lanes);
-    });
-  }
+  for (std::size_t j = 0; j < keys; ++j) d_scores[j] = weights[j] * (d_scores[j] - total);
+  AdditiveRowGradients<false>(item.queries.row(i), item.keys, item.theta, d_scores, to.query, to.keys, to.theta, kept);
 }
 
 }  // namespace regard::HWY_NAMESPACE
@@ -105,9 +103,9 @@ void additive_weights(const AdditiveItem<float>& item, std::size_t i, float peak
 }
 
 void additive_query_backward(const AdditiveItem<float>& item, std::size_t i, RowsOf<const float> values, float peak,
-                             float tau, const float* d_context, float* weights, float* d_scores,
+                             float tau, const float* d_context, float* weights, float* d_scores, float* kept,
                              const AdditiveGradients<float>& to) {
-  HWY_DYNAMIC_DISPATCH(AdditiveBack)(item, i, values, peak, tau, d_context, weights, d_scores, to);
+  HWY_DYNAMIC_DISPATCH(AdditiveBack)(item, i, values, peak, tau, d_context, weights, d_scores, kept, to);
 }
 
 }  // namespace regard

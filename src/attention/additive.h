@@ -22,7 +22,8 @@ void additive_query(const AdditiveItem<float>& item, std::size_t i, RowsOf<const
 // The weights of query i, as the forward pass had them.
 void additive_weights(const AdditiveItem<float>& item, std::size_t i, float peak, float tau, float* weights);
 
-// Gradients of query i, all added to what is there. weights and d_scores: room for one number a key.
+// Gradients of query i, all added to what is there. weights and d_scores: room for one number a key. kept: room for one
+// a key and column, which saves half of the tanh; or null.
 template <class T>
 struct AdditiveGradients {
   T* query;  // [width]
@@ -30,7 +31,7 @@ struct AdditiveGradients {
   T* theta;  // [width]
 };
 void additive_query_backward(const AdditiveItem<float>& item, std::size_t i, RowsOf<const float> values, float peak,
-                             float tau, const float* d_context, float* weights, float* d_scores,
+                             float tau, const float* d_context, float* weights, float* d_scores, float* kept,
                              const AdditiveGradients<float>& to);
 
 namespace reference {
@@ -106,7 +107,7 @@ inline void additive_weights(const AdditiveItem<double>& item, std::size_t i, do
 }
 inline void additive_query_backward(const AdditiveItem<double>& item, std::size_t i, RowsOf<const double> values,
                                     double peak, double tau, const double* d_context, double* weights, double* d_scores,
-                                    const AdditiveGradients<double>& to) {
+                                    double* /*kept*/, const AdditiveGradients<double>& to) {
   reference::additive_query_backward(item, i, values, peak, tau, d_context, weights, d_scores, to);
 }
 

@@ -13,6 +13,8 @@
 namespace regard {
 namespace {
 
+constexpr std::int64_t kMostKept = 64 * 1024;  // numbers that stay in the second cache
+
 // Item b of [batch, count, width], its first `count` rows.
 template <class T>
 RowsOf<T> item_rows(const Tensor& x, std::int64_t item, std::int64_t count) {
@@ -99,11 +101,12 @@ Attended attend_additive(Var q, Var k, Var v, Var theta, std::span<const std::in
       const Tensor dq = gradient_of(q), dk = gradient_of(k), dv = gradient_of(v);
       const Tensor d_thetas = tape.make({batch, hidden}, type);
       std::memset(d_thetas.raw(), 0, d_thetas.bytes());
-      const Tensor scratch = tape.make({threads(), 2, keys}, type);
+      const std::int64_t kept = keys * hidden <= kMostKept ? keys * hidden : 0;
+      const Tensor scratch = tape.make({threads(), 2 * keys + kept}, type);
       parallel(static_cast<std::size_t>(batch), [&](std::size_t work, int worker) {
         const auto item = static_cast<std::int64_t>(work);
         const std::int64_t length = visible.data<std::int32_t>()[item];
-        T* weights = scratch.data<T>() + worker * 2 * keys;
+        T* weights = scratch.data<T>() + worker * (2 * keys + kept);
         for (std::int64_t i = 0; i < queries; ++i) {
           const std::int64_t row = item * queries + i;
           const AdditiveGradients<T> to{dq.data<T>() + row * hidden, item_rows<T>(dk, item, length),
@@ -111,7 +114,7 @@ Attended attend_additive(Var q, Var k, Var v, Var theta, std::span<const std::in
           additive_query_backward(item_of<T>(q.value(), k.value(), theta.value(), item, length),
                                   static_cast<std::size_t>(i), RowsOf<const T>(item_rows<T>(v.value(), item, length)),
                                   peaks.data<T>()[row], taus.data<T>()[row], dy.data<T>() + row * width, weights,
-                                  weights + keys, to);
+                                  weights + keys, kept == 0 ? nullptr : weights + 2 * keys, to);
         }
       });
       if (const Target d_theta = tape.target(theta)) sum_to<T>(d_thetas, d_theta);

@@ -26,7 +26,7 @@ constexpr std::int64_t kQueryTile = 60;  // ten register blocks of a product: wh
 constexpr std::int64_t kQueryPart = 12;  // queries that share a view when they do not see all of a tile
 constexpr std::int64_t kMostQueries = kQueryTile + kQueryPart;  // the last rows of a sequence join the tile before
 constexpr std::int64_t kBackTile = kTallestTile;  // of a backward tile: what is added to keys and values is read less
-constexpr std::int64_t kMaskedPart = 24;  // queries of a backward tile that share a view when they do not see all
+constexpr std::int64_t kBackPart = 24;  // as many are scored at once, and share a view when they do not see all
 
 using Cover = Scope::Cover;
 
@@ -119,13 +119,10 @@ struct View {
   }
   const T* theta_of(std::int64_t head) const { return theta == nullptr ? nullptr : theta + head * theta_step; }
   const T* table_of(std::int64_t head) const { return table == nullptr ? nullptr : table + head * table_step; }
-  // By where the query stands, so that one query at a time drops what the whole drops; `place` counts from `begin` on.
-  RandomKey key_of(const Place& place, std::size_t i, std::int64_t begin = 0) const {
+  RandomKey key_of(const Place& place) const {  // of the head; each query has one of its own behind it
     std::uint64_t id;
     std::memcpy(&id, call.ids.data<std::int32_t>() + 2 * place.item, sizeof(id));
-    return call.key.at(id)
-        .at(static_cast<std::uint64_t>(place.head))
-        .at(static_cast<std::uint64_t>(place.queries.begin + place.offset - begin) + i);
+    return call.key.at(id).at(static_cast<std::uint64_t>(place.head));
   }
 
   const AttendCall& call;
@@ -413,13 +410,25 @@ struct BlockWork {
            tile.keys.begin * view.bias_steps[3];
   }
 
-  void drop(const Place& tile, RowsOf<T> p) const {
+  // Dropout of a tile. Tells in `kept`, if that is not null, what stays, kKeptBytes a row.
+  void drop(const Place& tile, RowsOf<T> p, std::uint8_t* kept = nullptr) const {
     if (view.call.dropout == 0) return;
+    const RandomKey key = view.key_of(tile);
+    // By where a query stands, so that one query at a time drops what the whole drops.
+    const auto query = static_cast<std::uint64_t>(tile.queries.begin + tile.offset),
+               first = static_cast<std::uint64_t>(tile.keys.begin);
+    if (drops_tiles()) return drop_tile(p, view.call.dropout, key, query, first, kept);
     for (std::size_t i = 0; i < p.count; ++i) {
-      dropout(p.row(i), p.row(i), p.width, view.call.dropout, view.key_of(tile, i),
-              static_cast<std::uint64_t>(tile.keys.begin));
+      dropout(p.row(i), p.row(i), p.width, view.call.dropout, key.at(query + i), first);
     }
   }
+  void drop_again(const Place& tile, RowsOf<T> p, const std::uint8_t* kept) const {
+    if (view.call.dropout == 0) return;
+    if (!drops_tiles()) return drop(tile, p);
+    keep_tile(p, view.call.dropout, kept);
+  }
+  // Elements are counted from the first key of the item, tiles from that of the sequence.
+  bool drops_tiles() const { return segment.keys.begin % 16 == 0; }
 
   void gate(const Place& tile, RowsOf<T> p) const {
     if (view.gate != nullptr) view.gate->gate(tile, p);
@@ -427,7 +436,8 @@ struct BlockWork {
 
   // Of the i-th query, whose row of weights has the keys from `begin` on. Packed or alone, a document is drawn alike.
   RowNoise noise(std::size_t i) const {
-    return {view.key_of(place, i, segment.keys.begin), begin - segment.keys.begin};
+    const std::int64_t query = place.queries.begin + place.offset - segment.keys.begin;
+    return {view.key_of(place).at(static_cast<std::uint64_t>(query) + i), begin - segment.keys.begin};
   }
   std::span<std::int32_t> choices(const Place& tile, std::size_t i) const {
     const std::int64_t samples = view.call.choices[3];
@@ -522,6 +532,7 @@ void hide(RowsOf<T> s) {
 }
 template <class T>
 void clear(RowsOf<T> x) {
+  if (x.stride == x.width) x = {x.data, 1, x.count * x.width, x.count * x.width};
   for (std::size_t i = 0; i < x.count; ++i) std::fill_n(x.row(i), x.width, T(0));
 }
 
@@ -741,35 +752,36 @@ void backward_block(const BlockWork<T>& work, const Packed<T>& values, Buffers<T
   view.tiles.prepare_queries(view.call.sizes, work.query_rows(), q);
   clear(dq);
   const bool q_finite = all_finite(RowsOf<const T>(q)), dy_finite = all_finite(dy);
-  // s and the gradient of p, of the rows from `row` on; `kept` is the latter again, for the centres.
+  // s and the gradient of p, of the rows from `row` on; `copy` is the latter again, for the centres. `kept`: what
+  // dropout keeps.
   const auto score = [&](const Place& part, std::int64_t t, Cover cover, std::int64_t row, RowsOf<T> s, RowsOf<T> dp,
-                         RowsOf<T> kept) {
-    work.score(part, t, cover, rows_from(q, row, s.count), s);
+                         RowsOf<T> copy, std::uint8_t* kept) {
+    work.score(part, t, cover, rows_from(q, row, s.count), s, at.ahead);
     const RowsOf<const T> given = rows_from(dy, row, s.count);
     if (pointer) {
       copy_rows(RowsOf<const T>{given.data + part.keys.begin, given.count, dp.width, given.stride}, dp);
     } else {
       const KeysOf<T> v = work.values_of(values, part, t);
       if constexpr (std::is_same_v<T, float>) {
-        product_tile(given, v.packed, dp);
+        product_tile(given, v.packed, dp, at.ahead);
       } else {
         gemm(as_matrix(given), as_matrix(v.rows).transposed(), as_matrix(dp));
       }
       if (view.table != nullptr) stages.read->weight_gradient(part, given, view.table_of(part.head), dp);
     }
-    work.drop(part, dp);
+    work.drop(part, dp, kept);
     if (view.gate == nullptr) return;
     work.gate(part, dp);
-    copy_rows(RowsOf<const T>(dp), kept);
+    copy_rows(RowsOf<const T>(dp), copy);
   };
   // p as it was applied.
-  const auto apply = [&](const Place& part, RowsOf<T> p, RowsOf<T> kept) {
+  const auto apply = [&](const Place& part, RowsOf<T> p, RowsOf<T> copy, const std::uint8_t* kept) {
     if (to.centres != nullptr) {
-      view.gate->centre_gradient(part, RowsOf<const T>(p), RowsOf<const T>(kept),
+      view.gate->centre_gradient(part, RowsOf<const T>(p), RowsOf<const T>(copy),
                                  to.centres + view.row(part.item, part.head, part.queries.begin));
     }
     work.gate(part, p);
-    work.drop(part, p);
+    kept == nullptr ? work.drop(part, p) : work.drop_again(part, p, kept);
   };
   const auto spread = [&](const Place& part, std::int64_t t, std::int64_t row, RowsOf<T> p, RowsOf<T> ds) {
     if (!pointer) {
@@ -777,7 +789,8 @@ void backward_block(const BlockWork<T>& work, const Packed<T>& values, Buffers<T
       const std::int64_t value = view.value_list(part.item, part.head) * view.keys + part.keys.begin;
       selected_product(
           as_matrix(RowsOf<const T>(p)).transposed(), given, dy_finite,
-          RowsOf<T>{to.dv + value * view.value_width, p.width, size(view.value_width), size(view.value_width)});
+          RowsOf<T>{to.dv + value * view.value_width, p.width, size(view.value_width), size(view.value_width)}, false,
+          at.ahead);
       if (to.table != nullptr) {
         stages.read->table_gradient(part, RowsOf<const T>(p), given, to.table + part.head * view.call.table[1]);
       }
@@ -804,20 +817,21 @@ void backward_block(const BlockWork<T>& work, const Packed<T>& values, Buffers<T
   if (!at.whole) {
     work.for_each_tile(false, [&](const Place& whole, std::int64_t tile_number, Cover whole_cover) {
       work.for_each_part(
-          whole, tile_number, whole_cover, kMaskedPart, kBackTile, [&](const Place& part, std::int64_t t, Cover cover) {
+          whole, tile_number, whole_cover, kBackPart, kBackTile, [&](const Place& part, std::int64_t t, Cover cover) {
             const std::int64_t first_row = part.queries.begin - work.place.queries.begin;
             const RowsOf<T> all_p{at.s, size(part.queries.count()), size(part.keys.count()), size(at.stride)};
             const RowsOf<T> all_ds{at.dp, all_p.count, all_p.width, all_p.stride};
-            for (std::int64_t i = 0; i < part.queries.count(); i += kQueryPart) {
+            for (std::int64_t i = 0; i < part.queries.count(); i += kBackPart) {
               Place few = part;
-              few.queries = {part.queries.begin + i, std::min(part.queries.begin + i + kQueryPart, part.queries.end)};
+              few.queries = {part.queries.begin + i, std::min(part.queries.begin + i + kBackPart, part.queries.end)};
               const std::size_t count = size(few.queries.count());
               const RowsOf<T> p = rows_from(all_p, i, count), ds = rows_from(all_ds, i, count);
-              const RowsOf<T> kept{at.extra, count, p.width, p.stride};
+              const RowsOf<T> copy{at.extra, count, p.width, p.stride};
               const std::int64_t row = first_row + i;
-              score(few, t, cover, row, p, ds, kept);
+              std::uint8_t kept[kBackPart * kKeptBytes];
+              score(few, t, cover, row, p, ds, copy, kept);
               align.pullback(p, peak + row, tau + row, at.factor + row, ds);
-              apply(few, p, kept);
+              apply(few, p, copy, kept);
             }
             spread(part, t, first_row, all_p, all_ds);
           });
@@ -826,7 +840,7 @@ void backward_block(const BlockWork<T>& work, const Packed<T>& values, Buffers<T
     const auto part_of = [&](T* buffer, const Place& tile) { return work.part(buffer, at.stride, tile, true); };
     work.for_each_tile(true, [&](const Place& tile, std::int64_t t, Cover cover) {
       const RowsOf<T> s = part_of(at.s, tile), dp = part_of(at.dp, tile);
-      if (cover != Cover::kNone) return score(tile, t, cover, 0, s, dp, part_of(at.extra, tile));
+      if (cover != Cover::kNone) return score(tile, t, cover, 0, s, dp, part_of(at.extra, tile), nullptr);
       hide(s);
       clear(dp);
     });
@@ -839,7 +853,7 @@ void backward_block(const BlockWork<T>& work, const Packed<T>& values, Buffers<T
     }
     work.for_each_tile(false, [&](const Place& tile, std::int64_t t, Cover) {
       const RowsOf<T> p = part_of(at.s, tile);
-      apply(tile, p, part_of(at.extra, tile));
+      apply(tile, p, part_of(at.extra, tile), nullptr);
       spread(tile, t, 0, p, part_of(at.dp, tile));
     });
   }
@@ -848,6 +862,28 @@ void backward_block(const BlockWork<T>& work, const Packed<T>& values, Buffers<T
   const RowsOf<T> target{to.dq + query * view.width, work.rows(), size(view.width), size(view.width)};
   if (!to.add_dq) clear(target);
   view.tiles.finish_queries(view.call.sizes, work.query_rows(), RowsOf<const T>(dq), target);
+}
+
+// What a worker will probably turn to next: keys and values of a unit and the first head that looks at it, backward
+// with all gradients. What is wanted first is added last.
+template <class T>
+void fetch_unit(const View<T>& view, std::int64_t number, const T* context, const T* dy, const Outlets<T>* to,
+                Ahead& ahead) {
+  const bool plain = view.v != nullptr && !view.shares_keys && !view.shares_queries;
+  if (!plain || number >= view.batch * view.units()) return;
+  const std::int64_t row = number * view.unit_heads() * view.queries;
+  const std::int64_t key = number * view.unit_keys() * view.keys, value = number * view.unit_values() * view.keys;
+  const auto add = [&](const T* of, std::int64_t first, std::int64_t count, std::int64_t width) {
+    ahead.add(of + first * width, size(count * width) * sizeof(T) / sizeof(float));
+  };
+  if (to != nullptr) add(to->dq, row, view.queries, view.width);
+  add(context, row, view.queries, view.value_width);
+  if (to != nullptr) add(dy, row, view.queries, view.value_width);
+  add(view.q, row, view.queries, view.width);
+  add(view.v, value, view.keys, view.value_width);
+  add(view.k, key, view.keys, view.key_width);
+  if (to != nullptr) add(to->dv, value, view.keys, view.value_width);
+  if (to != nullptr && !view.tiles.prepares_keys()) add(to->dk, key, view.keys, view.key_width);
 }
 
 // Heads are handled one after another by whoever prepares their keys, if there are enough of them; otherwise as many as
@@ -883,15 +919,8 @@ void forward_all(const View<T>& view, const Plan& plan, Arena& arena, T* context
       const auto list = static_cast<std::int64_t>(index);
       const std::int64_t item = list / units, group = list % units;
       prepare(list, worker);
-      Ahead ahead;  // what this worker will probably turn to next
-      const bool plain = view.key_groups == view.value_groups && !view.shares_keys && !view.shares_queries;
-      if (list + workers < lists && plain) {
-        const std::int64_t next = list + workers;
-        ahead.add(context + next * sharing * view.queries * view.value_width, size(view.queries * view.value_width));
-        ahead.add(view.q + next * sharing * view.queries * view.width, size(view.queries * view.width));
-        ahead.add(view.v + next * view.keys * view.value_width, size(view.keys * view.value_width));
-        ahead.add(view.k + next * view.keys * view.key_width, size(view.keys * view.key_width));
-      }
+      Ahead ahead;
+      fetch_unit<T>(view, list + workers, context, nullptr, nullptr, ahead);
       for (std::int64_t b = plan.first_block[item]; b < plan.first_block[item + 1]; ++b) {
         for (std::int64_t head = group * sharing; head < (group + 1) * sharing; ++head) {
           run(worker, plan.blocks[b], head, worker, &ahead);
@@ -958,15 +987,19 @@ Inputs inputs_of(const Mechanism& mechanism, Var q, Var k, Var v, const AttendOp
         ": expected three dimensions each: [batch, length, width]");
   check(v.defined() || pointer, "attend: no values for \"", line, '"');
   check(q.defined() || options.query_tokens.defined(), "attend: neither queries nor their tokens for \"", line, '"');
-  check(v.defined() || k.defined() || options.key_tokens.defined(), "attend: neither keys nor values for \"", line,
-        '"');
+  const Var prepared = options.prepared_keys;
+  check(rank(prepared, 4) && (!prepared.defined() || (!k.defined() && !options.key_tokens.defined())),
+        "attend: prepared keys are ", shape(prepared), ", keys ", shape(k), ", key tokens ", shape(options.key_tokens),
+        ": expected only one of them");
+  check(v.defined() || k.defined() || prepared.defined() || options.key_tokens.defined(),
+        "attend: neither keys nor values for \"", line, '"');
   Inputs in;
   const Var some = q.defined() ? q : options.query_tokens;
   in.tape = &some.tape();
   in.type = some.dtype();
   in.batch = some[0];
   in.queries = q.defined() ? q[2] : options.query_tokens[1];
-  in.keys = v.defined() ? v[2] : k.defined() ? k[2] : options.key_tokens[1];
+  in.keys = v.defined() ? v[2] : k.defined() ? k[2] : prepared.defined() ? prepared[2] : options.key_tokens[1];
   in.offset = options.first_query.value_or(0);
   in.sizes.heads = q.defined() ? q[1] : options.heads;
   in.sizes.groups = v.defined() ? v[1] : k.defined() ? k[1] : in.sizes.heads;
@@ -998,19 +1031,18 @@ Inputs inputs_of(const Mechanism& mechanism, Var q, Var k, Var v, const AttendOp
   };
   if (needs.query_tokens && !in.query_tokens.defined()) in.query_tokens = tokens(q);
   if (needs.key_tokens && !in.key_tokens.defined()) in.key_tokens = tokens(k);
-  check(!needs.rows || (q.defined() && k.defined()), "attend: \"", line, "\" compares queries with keys, got queries ",
-        shape(q), " and keys ", shape(k));
+  check(!needs.rows || (q.defined() && (k.defined() || prepared.defined())), "attend: \"", line,
+        "\" compares queries with keys, got queries ", shape(q), " and keys ", shape(k));
   check(!needs.query_tokens || in.query_tokens.defined(), "attend: \"", line, "\" with ", in.sizes.heads,
         " heads needs query_tokens");
-  check(!needs.key_tokens || in.key_tokens.defined(), "attend: \"", line, "\" with ", in.sizes.heads,
-        " heads needs key_tokens");
-  if (needs.rows) in.sizes.width = q[3];
-  const auto token_width = [&](Var given, Var rows) {
-    if (given.defined()) return given[2];
-    return rows.defined() && in.sizes.heads == 1 ? rows[3] : 0;
-  };
-  in.sizes.query_token = token_width(in.query_tokens, q);
-  in.sizes.key_token = token_width(in.key_tokens, k);
+  check(!needs.key_tokens || in.key_tokens.defined() || prepared.defined(), "attend: \"", line, "\" with ",
+        in.sizes.heads, " heads needs key_tokens");
+  if (needs.rows) {
+    in.sizes.width = q[3];
+    in.sizes.key_width = k.defined() ? k[3] : options.key_width;
+  }
+  if (in.query_tokens.defined()) in.sizes.query_token = in.query_tokens[2];
+  if (needs.key_tokens) in.sizes.key_token = in.key_tokens.defined() ? in.key_tokens[2] : options.key_token;
   in.sizes = completed(in.sizes);
   return in;
 }
@@ -1108,7 +1140,7 @@ Lowered lower(const Stages& stages, const Inputs& in, const AttendOptions& optio
   };
   const Inputs of_score = part(learned.score);
   Lowered made{.q = stages.score->lower_queries(of_score),
-               .k = stages.score->lower_keys(of_score),
+               .k = options.prepared_keys.defined() ? options.prepared_keys : stages.score->lower_keys(of_score),
                .theta = stages.score->lower_theta(of_score),
                .table = stages.read->lower(part(learned.read)),
                .centres = {},
@@ -1121,6 +1153,8 @@ Lowered lower(const Stages& stages, const Inputs& in, const AttendOptions& optio
   const Score::Widths widths = stages.score->widths(in.sizes);
   check(made.q[3] == widths.q && made.k[3] == widths.k, "attend: queries and keys differ in width: queries ",
         made.q.shape(), ", keys ", made.k.shape());
+  check((made.k[0] == in.batch || made.k[0] == 1) && made.k[2] == in.keys, "attend: prepared keys ", made.k.shape(),
+        " for a batch of ", in.batch, " with ", in.keys, " keys");
   return made;
 }
 
@@ -1278,6 +1312,9 @@ Attention attend(const Mechanism& mechanism, Var q, Var k, Var v, const AttendOp
                                 of_item(d_table),
                                 data_of(d_bias),
                                 data_of(d_centres)};
+            Ahead ahead;
+            fetch_unit<T>(again, item * again.units() + unit + slots, context.data<T>(), dy.data<T>(), &to, ahead);
+            mine.ahead = &ahead;
             backward_unit(again, plan, keys, packed, mine, worker, item, unit, context.data<T>(), dy.data<T>(),
                           call.peaks.data<T>(), call.taus.data<T>(), to);
             if (!pointer) plain_zeros(own_dv);
@@ -1300,6 +1337,34 @@ Attention attend(const Mechanism& mechanism, Var q, Var k, Var v, const AttendOp
         options.edits == nullptr ? result : edit_context(*options.edits, call, result, pointer ? Var() : v, made.table);
     return {edited, AttendTrace(call), draws ? call.choices : Tensor(), call.advantage};
   });
+}
+
+Var prepare_keys(const Mechanism& mechanism, Var k, const AttendOptions& options) {
+  const Stages& stages = mechanism.stages();
+  const Needs needs = mechanism.needs();
+  Inputs in;
+  const Var tokens = options.key_tokens.defined()                        ? options.key_tokens
+                     : k.defined() && k.shape().rank() == 4 && k[1] == 1 ? reshape(k, {k[0], k[2], k[3]})
+                                                                         : Var();
+  const Var some = k.defined() ? k : tokens;
+  check(some.defined() && (!needs.rows || (k.defined() && k.shape().rank() == 4)) &&
+            (!needs.key_tokens || (tokens.defined() && tokens.shape().rank() == 3)),
+        "prepare_keys: \"", mechanism.text(), "\" wants ", needs.rows ? "keys [batch, heads, length, width]" : "",
+        needs.rows && needs.key_tokens ? " and " : "", needs.key_tokens ? "key tokens [batch, length, width]" : "");
+  in.tape = &some.tape();
+  in.type = some.dtype();
+  in.k = k;
+  in.key_tokens = tokens;
+  in.batch = some[0];
+  in.keys = k.defined() ? k[2] : tokens[1];
+  in.sizes = {.heads = options.heads, .hidden = options.hidden};
+  if (needs.rows) in.sizes.width = in.sizes.key_width = k[3];
+  if (needs.key_tokens) in.sizes.key_token = tokens[2];
+  in.sizes = completed(in.sizes);
+  const Stages::Part own = stages.learned(in.sizes).score;
+  check(options.learned.size() >= own.begin + own.count, "prepare_keys: ", options.learned.size(),
+        " learned tensors, the score of \"", mechanism.text(), "\" has ", own.count);
+  return stages.score->lower_keys(in.with(options.learned.subspan(own.begin, own.count)));
 }
 
 Tensor AttendTrace::weights(const AskedWeights& asked) const {

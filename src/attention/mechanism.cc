@@ -52,6 +52,7 @@ const Stages::AllLearned& Stages::learned(const AttendSizes& sizes) const {
 }
 
 AttendSizes completed(AttendSizes sizes) {
+  if (sizes.key_width == 0) sizes.key_width = sizes.width;
   if (sizes.hidden == 0) sizes.hidden = sizes.width > 0 ? sizes.width : sizes.key_token;
   return sizes;
 }

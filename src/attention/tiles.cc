@@ -2,9 +2,12 @@
 
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "attention/tiles.cc"
-#include "hwy/foreach_target.h"
+#include <hwy/foreach_target.h>
+
+#include "attention/additive-inl.h"
 #include "kernels/gemm-inl.h"
 #include "kernels/math-inl.h"
+#include "kernels/random-inl.h"
 #include "kernels/reduce-inl.h"
 
 HWY_BEFORE_NAMESPACE();
@@ -358,36 +361,68 @@ void SoftmaxPullback(Tile s, float sharpness, const float* peak, const float* ta
   }
 }
 
-void AdditiveTile(Rows q, Rows k, const float* theta, Tile s) {
-  for (std::size_t i = 0; i < q.count; ++i) {
-    for (std::size_t j = 0; j < k.count; ++j) {
-      s.row(i)[j] = SumTree16(Fold16(
-          q.width, hn::Zero(Tag16()),
-          [](auto d, auto sum, auto a, auto b, auto v) HWY_ATTR { return hn::MulAdd(v, Tanh(d, hn::Add(a, b)), sum); },
-          q.row(i), k.row(j), theta));
+void DropTile(Tile x, float p, RandomKey key, std::uint64_t query, std::uint64_t first, std::uint8_t* kept) {
+  const Tag16 d;
+  const hn::RebindToUnsigned<Tag16> du;
+  const auto threshold = hn::Set(du, dropout_threshold(p));
+  const Vector16 scale = hn::Set(d, 1.0f / (1.0f - p));
+  for (std::size_t i = 0; i < x.count; ++i) {
+    const PhiloxKeys keys(key.at(query + i));
+    float* const row = x.row(i);
+    for (std::uint64_t group = first / 64; group * 64 < first + x.width; ++group) {  // of 64 elements
+#pragma GCC unroll 4
+      for (std::size_t part = 0; part < kParts; ++part) {
+        const auto bits = PhiloxBlocks(du, keys, group * 16 + part * kPartLanes);
+#pragma GCC unroll 4
+        for (std::size_t w = 0; w < 4; ++w) {
+          const std::uint64_t element = group * 64 + w * 16 + part * kPartLanes;
+          if (element < first || element >= first + x.width) continue;
+          const auto j = static_cast<std::size_t>(element - first);
+          const std::size_t lanes = HWY_MIN(kPartLanes, x.width - j);
+          const auto stays = hn::Not(hn::Lt(bits.word[w], threshold));
+          const Vector16 value = hn::Mul(LoadPart16(row + j, lanes), scale);
+          StorePart16(hn::IfThenElseZero(hn::RebindMask(d, stays), value), row + j, lanes);
+          if (kept == nullptr) continue;
+          std::uint8_t byte[8] = {};  // as many as the function may write
+          hn::StoreMaskBits(du, stays, byte);
+          if constexpr (kPartLanes >= 8) {
+            std::copy_n(byte, kPartLanes / 8, kept + i * kKeptBytes + j / 8);
+          } else {
+            std::uint8_t& to = kept[i * kKeptBytes + j / 8];
+            to = static_cast<std::uint8_t>(j % 8 == 0 ? byte[0] & 15 : to | byte[0] << 4);
+          }
+        }
+      }
     }
   }
 }
 
-void AdditiveTileBackward(Rows q, Rows k, const float* theta, Rows ds, Tile dq, Tile dk, float* d_theta) {
+void KeepTile(Tile x, float p, const std::uint8_t* kept) {
   const Tag16 d;
-  const Vector16 one = hn::Set(d, 1.0f);
+  const hn::RebindToUnsigned<Tag16> du;
+  const Vector16 scale = hn::Set(d, 1.0f / (1.0f - p));
+  const auto number = hn::Iota(du, 0);
+  for (std::size_t i = 0; i < x.count; ++i) {
+    float* const row = x.row(i);
+    ForEachPart16(x.width, [&](std::size_t j, std::size_t, std::size_t lanes) HWY_ATTR {
+      std::uint32_t bits = 0;
+      for (std::size_t b = 0; b < (kPartLanes + 7) / 8; ++b)
+        bits |= std::uint32_t{kept[i * kKeptBytes + j / 8 + b]} << (8 * b);
+      bits >>= j % 8;
+      const auto stays = hn::Ne(hn::And(hn::Shl(hn::Set(du, 1), number), hn::Set(du, bits)), hn::Zero(du));
+      const Vector16 value = hn::Mul(LoadPart16(row + j, lanes), scale);
+      StorePart16(hn::IfThenElseZero(hn::RebindMask(d, stays), value), row + j, lanes);
+    });
+  }
+}
+
+void AdditiveTile(Rows q, Rows k, const float* theta, Tile s) {
+  for (std::size_t i = 0; i < q.count; ++i) AdditiveRowScores(q.row(i), k, theta, s.row(i));
+}
+
+void AdditiveTileBackward(Rows q, Rows k, const float* theta, Rows ds, Tile dq, Tile dk, float* d_theta) {
   for (std::size_t i = 0; i < q.count; ++i) {
-    const float* query = q.row(i);
-    float* d_query = dq.row(i);
-    for (std::size_t j = 0; j < k.count; ++j) {
-      if (ds.row(i)[j] == 0.0f) continue;
-      const Vector16 factor = hn::Set(d, ds.row(i)[j]);
-      const float* key = k.row(j);
-      float* d_key = dk.row(j);
-      ForEachPart16(q.width, [&](std::size_t c, std::size_t, std::size_t lanes) HWY_ATTR {
-        const Vector16 t = Tanh(d, hn::Add(LoadPart16(query + c, lanes), LoadPart16(key + c, lanes)));
-        const Vector16 g = hn::Mul(hn::Mul(factor, LoadPart16(theta + c, lanes)), hn::NegMulAdd(t, t, one));
-        StorePart16(hn::Add(LoadPart16(d_query + c, lanes), g), d_query + c, lanes);
-        StorePart16(hn::Add(LoadPart16(d_key + c, lanes), g), d_key + c, lanes);
-        StorePart16(hn::MulAdd(factor, t, LoadPart16(d_theta + c, lanes)), d_theta + c, lanes);
-      });
-    }
+    AdditiveRowGradients<true>(q.row(i), k, theta, ds.row(i), dq.row(i), dk, d_theta);
   }
 }
 
@@ -413,6 +448,8 @@ HWY_EXPORT(SoftmaxAbsorb);
 HWY_EXPORT(SoftmaxSettle);
 HWY_EXPORT(SoftmaxWeigh);
 HWY_EXPORT(SoftmaxPullback);
+HWY_EXPORT(DropTile);
+HWY_EXPORT(KeepTile);
 HWY_EXPORT(AdditiveTile);
 HWY_EXPORT(AdditiveTileBackward);
 
@@ -456,6 +493,10 @@ void softmax_weigh(Tile s, float sharpness, const float* peak, const float* tau)
 void softmax_pullback(Tile s, float sharpness, const float* peak, const float* tau, const float* delta, Tile dp) {
   HWY_DYNAMIC_DISPATCH(SoftmaxPullback)(s, sharpness, peak, tau, delta, dp);
 }
+void drop_tile(Tile x, float p, RandomKey key, std::uint64_t query, std::uint64_t first, std::uint8_t* kept) {
+  HWY_DYNAMIC_DISPATCH(DropTile)(x, p, key, query, first, kept);
+}
+void keep_tile(Tile x, float p, const std::uint8_t* kept) { HWY_DYNAMIC_DISPATCH(KeepTile)(x, p, kept); }
 void additive_tile(Rows q, Rows k, const float* theta, Tile s) { HWY_DYNAMIC_DISPATCH(AdditiveTile)(q, k, theta, s); }
 void additive_tile_backward(Rows q, Rows k, const float* theta, Rows ds, Tile dq, Tile dk, float* d_theta) {
   HWY_DYNAMIC_DISPATCH(AdditiveTileBackward)(q, k, theta, ds, dq, dk, d_theta);

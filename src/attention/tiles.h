@@ -5,10 +5,13 @@
 #include <algorithm>
 #include <cmath>
 #include <cstddef>
+#include <cstdint>
 #include <limits>
 
+#include "kernels/dropout.h"
 #include "kernels/gemm.h"
 #include "kernels/views.h"
+#include "regard/random.h"
 
 namespace regard {
 
@@ -64,6 +67,12 @@ void normalise_rows_backward(Rows x, Rows dy, float length, Tile dx);  // added;
 void softmax_absorb(Tile s, float sharpness, float* peak, float* mass, float* factor);
 void softmax_weigh(Tile s, float sharpness, const float* peak, const float* tau);  // s becomes exp(z − τ)
 void softmax_pullback(Tile s, float sharpness, const float* peak, const float* tau, const float* delta, Tile dp);
+
+// Dropout of a tile of at most 128 columns: column j of row i is element first + j of key.at(query + i), `first` a
+// multiple of 16. What stays is noted in `kept`, 16 bytes a row, if that is not null; keep_tile does the same again.
+inline constexpr std::size_t kKeptBytes = 16;
+void drop_tile(Tile x, float p, RandomKey key, std::uint64_t query, std::uint64_t first, std::uint8_t* kept);
+void keep_tile(Tile x, float p, const std::uint8_t* kept);
 
 // s_ij = θᵀ tanh(q_i + k_j); the gradients are added.
 void additive_tile(Rows q, Rows k, const float* theta, Tile s);
@@ -207,6 +216,29 @@ void softmax_pullback(RowsOf<T> s, T sharpness, const T* peak, const T* tau, con
 }
 
 template <class T>
+void keep_tile(RowsOf<T> x, float p, const std::uint8_t* kept) {
+  for (std::size_t i = 0; i < x.count; ++i) {
+    for (std::size_t j = 0; j < x.width; ++j) {
+      const bool stays = (kept[i * kKeptBytes + j / 8] >> (j % 8) & 1) != 0;
+      x.row(i)[j] = stays ? x.row(i)[j] * (1 / (1 - T(p))) : T(0);
+    }
+  }
+}
+
+template <class T>
+void drop_tile(RowsOf<T> x, float p, RandomKey key, std::uint64_t query, std::uint64_t first, std::uint8_t* kept) {
+  for (std::size_t i = 0; i < x.count; ++i) {
+    std::uint8_t own[kKeptBytes] = {};
+    for (std::size_t j = 0; j < x.width; ++j) {
+      const bool stays = random_bits(key.at(query + i), first + j) >= dropout_threshold(p);
+      own[j / 8] = static_cast<std::uint8_t>(own[j / 8] | (stays ? 1 : 0) << (j % 8));
+    }
+    keep_tile<T>({x.row(i), 1, x.width, x.stride}, p, own);
+    if (kept != nullptr) std::copy_n(own, kKeptBytes, kept + i * kKeptBytes);
+  }
+}
+
+template <class T>
 void additive_tile(RowsOf<const T> q, RowsOf<const T> k, const T* theta, RowsOf<T> s) {
   for (std::size_t i = 0; i < q.count; ++i) {
     for (std::size_t j = 0; j < k.count; ++j) {
@@ -286,6 +318,11 @@ void softmax_solve(RowsOf<T> s, T sharpness, T* peak, T* tau) {
   }
 }
 
+inline void keep_tile(RowsOf<double> x, float p, const std::uint8_t* kept) { reference::keep_tile(x, p, kept); }
+inline void drop_tile(RowsOf<double> x, float p, RandomKey key, std::uint64_t query, std::uint64_t first,
+                      std::uint8_t* kept) {
+  reference::drop_tile(x, p, key, query, first, kept);
+}
 inline void additive_tile(RowsOf<const double> q, RowsOf<const double> k, const double* theta, RowsOf<double> s) {
   reference::additive_tile(q, k, theta, s);
 }

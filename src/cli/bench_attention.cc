@@ -66,7 +66,6 @@ struct State {
     if (needs.rows) sizes.width = s.width;
     if (needs.query_tokens) query_tokens = draw({s.batch, s.queries, sizes.query_token = tokens}, 5);
     if (needs.key_tokens) key_tokens = draw({s.batch, s.keys, sizes.key_token = tokens}, 6);
-    if (s.heads == 1 && needs.rows) sizes.query_token = sizes.key_token = s.width;
     for (const Learned& each : mechanism.learned(sizes)) {  // small, so that scores are of the usual size
       learned.push_back(draw(each.shape, 10 + learned.size()));
       for (std::int64_t i = 0; i < learned.back().size(); ++i) learned.back().data<float>()[i] /= 8;

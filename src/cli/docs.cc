@@ -28,13 +28,14 @@ std::string cell(std::string_view text) {
 
 std::string family_section(Family family) {
   std::string name(name_of(family));
-  std::string out = fmt::format("\n## {}{}: {}\n\n| name | formula | paper |\n|---|---|---|\n",
+  std::string out = fmt::format("\n## {}{}: {}\n\n| name | formula | paper | kernel |\n|---|---|---|---|\n",
                                 static_cast<char>(name[0] - 'a' + 'A'), name.substr(1), meaning_of(family));
   std::string values, modules;
   for (const Card* each_card : cards()) {
     const Card& card = *each_card;
     if (card.family != family) continue;
-    out += fmt::format("| `{}` | {} | {} |\n", cell(usage_of(card)), cell(card.formula), cell(card.paper));
+    out += fmt::format("| `{}` | {} | {} | {} |\n", cell(usage_of(card)), cell(card.formula), cell(card.paper),
+                       cell(card.kernel));
     for (const Argument& each : card.arguments) {
       values += fmt::format("- `{}` of `{}`: {}. It is {}.\n", each.key, card.name, each.meaning, values_of(each));
     }

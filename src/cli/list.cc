@@ -5,6 +5,7 @@
 #include <CLI/Config.hpp>
 #include <CLI/Formatter.hpp>
 #include <algorithm>
+#include <array>
 #include <memory>
 #include <optional>
 #include <string>
@@ -25,8 +26,8 @@ struct Options {
 };
 
 std::string facts_json(const Card& card) {
-  return fmt::format(R"("family": {}, "formula": {}, "paper": {})", json_text(name_of(card.family)),
-                     json_text(card.formula), json_text(card.paper));
+  return fmt::format(R"("family": {}, "formula": {}, "paper": {}, "kernel": {})", json_text(name_of(card.family)),
+                     json_text(card.formula), json_text(card.paper), json_text(card.kernel));
 }
 
 std::string card_json(const Card& card) {
@@ -47,19 +48,18 @@ int list_cards(const std::vector<const Card*>& some, bool json) {
     }
     return 0;
   }
-  std::size_t name_width = 4, formula_width = 7;
+  std::vector<std::array<std::string_view, 5>> rows = {{"name", "family", "formula", "paper", "kernel"}};
   for (const Card* card : some) {
-    name_width = std::max(name_width, letters(card->name));
-    formula_width = std::max(formula_width, letters(card->formula));
+    rows.push_back({card->name, name_of(card->family), card->formula, card->paper, card->kernel});
   }
-  const auto row = [&](std::string_view name, std::string_view family, std::string_view formula,
-                       std::string_view paper) {
-    const std::string front = padded(name, name_width) + "  " + padded(family, 6) + "  ";
-    fmt::print("{}{}\n", front,
-               paper.empty() ? std::string(formula) : padded(formula, formula_width) + "  " + std::string(paper));
-  };
-  row("name", "family", "formula", "paper");
-  for (const Card* card : some) row(card->name, name_of(card->family), card->formula, card->paper);
+  std::array<std::size_t, 5> widths = {};
+  for (const auto& row : rows) {
+    for (std::size_t i = 0; i < row.size(); ++i) widths[i] = std::max(widths[i], letters(row[i]));
+  }
+  for (const auto& row : rows) {
+    for (std::size_t i = 0; i + 1 < row.size(); ++i) fmt::print("{}  ", padded(row[i], widths[i]));
+    fmt::print("{}\n", row.back());
+  }
   return 0;
 }
 

@@ -202,6 +202,9 @@ HWY_INLINE hn::Vec<D> Lookup16(D d, const float* HWY_RESTRICT table, VI index) {
   const hn::RebindToSigned<D> di;
   constexpr std::size_t kLanes = hn::MaxLanes(D());
   if constexpr (kLanes == 16) {
+#if HWY_TARGET == HWY_AVX3  // which looks at no other bits by itself
+    return hn::Vec<D>{_mm512_permutexvar_ps(index.raw, hn::Load(d, table).raw)};
+#endif
     return hn::TableLookupLanes(hn::Load(d, table), hn::IndicesFromVec(d, hn::And(index, hn::Set(di, 15))));
   } else if constexpr (kLanes == 8) {
     const auto within = hn::IndicesFromVec(d, hn::And(index, hn::Set(di, 7)));

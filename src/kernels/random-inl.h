@@ -42,7 +42,8 @@ struct RandomWords {
 
 // The blocks of counters first, first + 1, …, one a lane; `first` is a multiple of the number of lanes. A product of
 // two 32-bit numbers takes 64 bits: even and odd counters go through the rounds in vectors of their own, each number in
-// the low half of 64 bits; what is left in the high half is never looked at.
+// the low half of 64 bits; what is left in the high half is never looked at, so halves may be exchanged instead of
+// shifted: multiplying keeps the one unit that shifts busy (16.3 µs for 64×512 numbers to drop, exchanged 15.4).
 template <class DU>
 HWY_INLINE RandomWords<DU> PhiloxBlocks(DU du, const PhiloxKeys& keys, std::uint64_t first) {
   static_assert(hn::MaxLanes(DU()) <= 16);
@@ -66,9 +67,11 @@ HWY_INLINE RandomWords<DU> PhiloxBlocks(DU du, const PhiloxKeys& keys, std::uint
       W* counter = state[odd];
       const W a = hn::MulEven(hn::BitCast(du, counter[0]), multiply0);
       const W b = hn::MulEven(hn::BitCast(du, counter[2]), multiply1);
-      counter[0] = hn::Xor3(hn::ShiftRight<32>(b), counter[1], key0);
+      const auto upper = [&](W product)
+                             HWY_ATTR { return hn::BitCast(wide, hn::Shuffle2301(hn::BitCast(du, product))); };
+      counter[0] = hn::Xor3(upper(b), counter[1], key0);
       counter[1] = b;
-      counter[2] = hn::Xor3(hn::ShiftRight<32>(a), counter[3], key1);
+      counter[2] = hn::Xor3(upper(a), counter[3], key1);
       counter[3] = a;
     }
   }

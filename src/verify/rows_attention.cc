@@ -41,8 +41,6 @@ struct Made {
              .query_token = needs.query_tokens ? s.tokens : 0,
              .key_token = needs.key_tokens ? s.tokens : 0,
              .hidden = s.hidden};
-    if (s.heads == 1 && needs.rows && !needs.query_tokens) sizes.query_token = s.width;
-    if (s.heads == 1 && needs.rows && !needs.key_tokens) sizes.key_token = s.width;
     learned = mechanism.learned(sizes);
     std::size_t next = 0;
     if (needs.rows) {

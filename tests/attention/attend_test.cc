@@ -79,8 +79,8 @@ Outcome run(const Mechanism& mechanism, const Called& in, const std::function<vo
   if (mechanism.needs().rows) sizes.width = q[3];
   if (mechanism.needs().query_tokens) options.query_tokens = tokens(q);
   if (mechanism.needs().key_tokens) options.key_tokens = tokens(k);
-  if (mechanism.needs().query_tokens || q[1] == 1) sizes.query_token = q[1] * q[3];
-  if (mechanism.needs().key_tokens || q[1] == 1) sizes.key_token = k[1] * k[3];
+  if (mechanism.needs().query_tokens) sizes.query_token = q[1] * q[3];
+  if (mechanism.needs().key_tokens) sizes.key_token = k[1] * k[3];
   options.hidden = sizes.hidden;
   std::vector<Var> learned;
   for (const Learned& each : mechanism.learned(sizes)) {

@@ -25,7 +25,7 @@ TEST(Verify, OfEverythingListsEveryOperation) {
   const Outcome outcome = shell("$regard verify");
   EXPECT_EQ(outcome.status, 0) << outcome.out;
   for (const char* name :
-       {"\nmatmul ", "\ngelu_tanh ", "\nrecurrence ", "\nattend_additive ", " of 40 operations: all agree"}) {
+       {"\nmatmul ", "\ngelu_tanh ", "\nrecurrence ", "\nattend_additive ", " of 41 operations: all agree"}) {
     EXPECT_TRUE(has(outcome, name)) << name << outcome.out;
   }
 }

@@ -590,6 +590,28 @@ def attend():
     file.write()
 
 
+def multi_head():
+    """torch.nn.MultiheadAttention; its maps are stored the other way round."""
+    file = File("multi_head")
+    for heads, query, key, value, queries, keys, lengths in [(2, 6, 6, 6, 3, 5, None), (3, 6, 4, 5, 4, 7, [7, 3])]:
+        layer = torch.nn.MultiheadAttention(query, heads, kdim=key, vdim=value, batch_first=True)
+        for each in layer.parameters():
+            each.data = drawn(*each.shape, low=-0.5, high=0.5)
+        with torch.no_grad():
+            maps = [layer.q_proj_weight, layer.k_proj_weight, layer.v_proj_weight] \
+                if layer.in_proj_weight is None else layer.in_proj_weight.chunk(3)
+            fixed = {}
+            for name, weight, bias in zip(("query", "key", "value"), maps, layer.in_proj_bias.chunk(3)):
+                fixed |= {name + ".weight": weight.t().contiguous(), name + ".bias": bias}
+            fixed |= {"output.weight": layer.out_proj.weight.t().contiguous(), "output.bias": layer.out_proj.bias}
+        hidden = None if lengths is None else torch.arange(keys) >= torch.tensor(lengths)[:, None]
+        options = {"heads": heads} | ({"lengths": ",".join(map(str, lengths))} if lengths else {})
+        inputs = {"q": drawn(2, queries, query), "k": drawn(2, keys, key), "v": drawn(2, keys, value)}
+        file.case("multi_head", options, inputs,
+                  lambda q, k, v, **_: layer(q, k, v, key_padding_mask=hidden, need_weights=False)[0], fixed)
+    file.write()
+
+
 def positions():
     """Rotary: a pair is a complex number times e^(i·angle). Sinusoidal and ALiBi as their papers print them."""
     file = File("positions")
@@ -613,5 +635,5 @@ def positions():
 
 
 for make in (matmul, arithmetic, unary, rows, moving, gru, cross_entropy, attention, optimizers, schedules, choices,
-             cells, sequences, convolutions, attend, positions):
+             cells, sequences, convolutions, attend, multi_head, positions):
     make()

@@ -7,6 +7,7 @@
 #include <cmath>
 
 #include "regard/error.h"
+#include "support/finite.h"
 
 namespace regard {
 namespace {
@@ -65,6 +66,23 @@ TEST(ReadOut, IsAFunctionOfAProduct) {
     EXPECT_NEAR(y.data<float>()[0], expected(1.5), 1e-6);
     EXPECT_NEAR(y.data<float>()[1], expected(-1.25), 1e-6);
   }
+}
+
+TEST(QueryModule, GradientsMatchFiniteDifferencesWithItsReadOut) {
+  Parameters parameters;
+  const Builder builder(parameters, RandomKey(4), DType::kF64);
+  const QueryModule module(builder.under("query"), {.input = 3, .state = 2, .context = 2, .query = 4});
+  const ReadOut read_out(builder.under("out"), 4, 3, Activation::kTanh);
+  const Parameter &input = builder.normal("input", {2, 3, 3}, 1), &state = builder.normal("state", {2, 1, 2}, 1),
+                  &context = builder.normal("context", {2, 1, 2}, 1);
+  expect_gradients_match(
+      parameters,
+      [&](Tape& tape) {
+        const Var q = module({.input = tape.use(input), .state = tape.use(state), .context = tape.use(context)});
+        const Var y = read_out(q);
+        return sum(y * y);
+      },
+      60);
 }
 
 }  // namespace

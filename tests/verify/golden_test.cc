@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <deque>
 #include <fstream>
 #include <map>
 #include <memory>
@@ -12,6 +13,7 @@
 #include "regard/attention/attend.h"
 #include "regard/attention/mechanism.h"
 #include "regard/autograd/ops.h"
+#include "regard/nn/multi_head.h"
 #include "regard/nn/position.h"
 #include "regard/nn/recurrent.h"
 #include "regard/train/average.h"
@@ -215,6 +217,17 @@ Var call(const Golden& golden, const std::map<std::string, Var>& in) {
     if (!q.defined() && golden.has("q")) q = x("v").tape().constant(golden.tensors.at("q").to(x("v").dtype()));
     return attend(Mechanism(line), q, x("k"), x("v"), options).context;
   }
+  if (op == "multi_head") {
+    static std::deque<Parameters> kept;  // a tape refers to parameters until its step ends
+    Parameters& parameters = kept.emplace_back();
+    const MultiHead attention(
+        Builder(parameters, RandomKey(1), x("q").dtype()),
+        {.heads = golden.number("heads", 0), .query = x("q")[2], .key = x("k")[2], .value = x("v")[2]});
+    for (Parameter& each : parameters) each.value.copy_from(golden.tensors.at(each.name).to(x("q").dtype()));
+    const std::vector<std::int32_t> lengths =
+        golden.options.contains("lengths") ? golden.list("lengths") : std::vector<std::int32_t>();
+    return attention(x("q"), x("k"), x("v"), {.lengths = lengths}).output;
+  }
   fail(ErrorKind::kInput, "no operation '", op, "'");
 }
 
@@ -249,9 +262,9 @@ struct FileOfCases {
   std::size_t cases;  // at least
 };
 constexpr FileOfCases kFiles[] = {
-    {"matmul", 27},    {"arithmetic", 24},          {"unary", 8},           {"rows", 18},    {"moving", 23},
-    {"gru_cell", 4},   {"linear_cross_entropy", 8}, {"attend_additive", 3}, {"choices", 19}, {"cells", 6},
-    {"sequences", 15}, {"convolutions", 5},         {"attend", 28},         {"positions", 6}};
+    {"matmul", 27},    {"arithmetic", 24},          {"unary", 8},           {"rows", 18},     {"moving", 23},
+    {"gru_cell", 4},   {"linear_cross_entropy", 8}, {"attend_additive", 3}, {"choices", 19},  {"cells", 6},
+    {"sequences", 15}, {"convolutions", 5},         {"attend", 28},         {"positions", 6}, {"multi_head", 2}};
 
 class GoldenNumbers : public testing::TestWithParam<FileOfCases> {};
 INSTANTIATE_TEST_SUITE_P(All, GoldenNumbers, testing::ValuesIn(kFiles),

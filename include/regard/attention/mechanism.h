@@ -26,7 +26,8 @@ struct Stages;  // the objects behind the names
 struct AttendSizes {
   std::int64_t heads = 1;
   std::int64_t groups = 1;                      // heads of the keys
-  std::int64_t width = 0;                       // of a query and a key of one head
+  std::int64_t width = 0;                       // of a query of one head
+  std::int64_t key_width = 0;                   // of a key of one head; 0: the same
   std::int64_t values = 0;                      // of a value of one head
   std::int64_t query_token = 0, key_token = 0;  // of what queries and keys are made from
   std::int64_t hidden = 0;  // of one head, for scores that learn maps of their own and whose line does not say it
@@ -97,6 +98,8 @@ struct AttendOptions {
   Var bias = {};                                 // added to the scores, spread to [batch, heads, queries, keys]
   std::span<const Var> learned = {};             // as Mechanism::learned lists it
   Var query_tokens = {}, key_tokens = {};        // [batch, length, width]; none, with one head: the rows of q and k
+  Var prepared_keys = {};                        // what prepare_keys made, instead of k and key_tokens,
+  std::int64_t key_width = 0, key_token = 0;     // and how wide these were
   std::int64_t heads = 1;                        // if q is not given: how many the mechanism makes of the tokens
   std::int64_t hidden = 0;                       // AttendSizes
   float dropout = 0;
@@ -173,5 +176,10 @@ struct Attention {
 // k if it needs no rows, v of a pointer. A query that sees no key reads zeros, with gradient zero;
 // what has weight 0 is not read at all, so a NaN in it stays where it is.
 REGARD_API Attention attend(const Mechanism& mechanism, Var q, Var k, Var v, const AttendOptions& options = {});
+
+// The keys as the score wants them, mapped if it has maps, for a decoder that looks at them once a step: given as
+// options.prepared_keys, the result is that of k, bit for bit. Of the options it takes learned, key_tokens, heads,
+// hidden.
+REGARD_API Var prepare_keys(const Mechanism& mechanism, Var k, const AttendOptions& options = {});
 
 }  // namespace regard

@@ -8,23 +8,14 @@ namespace {
 class General : public ProductScore {
  public:
   std::vector<Learned> learned(const AttendSizes& sizes) const override {
-    return {{.name = "general", .shape = {sizes.heads, query_width(sizes), key_width(sizes)}}};
+    return {{.name = "general", .shape = {sizes.heads, sizes.width, sizes.key_width}}};
   }
-  Widths widths(const AttendSizes& sizes) const override { return {key_width(sizes), key_width(sizes), 0}; }
+  Widths widths(const AttendSizes& sizes) const override { return {sizes.key_width, sizes.key_width, 0}; }
   Var lower_queries(const Inputs& in) const override {
     const Var w = in.learned[0];
     if (w[0] == 1) return matmul(in.q, reshape(w, {w[1], w[2]}));
     const Var by_head = reshape(transpose(in.q, 0, 1), {in.q[1], in.q[0] * in.q[2], in.q[3]});
     return transpose(reshape(matmul(by_head, w), {in.q[1], in.q[0], in.q[2], w[2]}), 0, 1);
-  }
-
- private:
-  // With one head the rows are the tokens, which need not be equally wide.
-  static std::int64_t query_width(const AttendSizes& sizes) {
-    return sizes.heads == 1 && sizes.query_token > 0 ? sizes.query_token : sizes.width;
-  }
-  static std::int64_t key_width(const AttendSizes& sizes) {
-    return sizes.heads == 1 && sizes.key_token > 0 ? sizes.key_token : sizes.width;
   }
 };
 

@@ -1,0 +1,75 @@
+// Several attentions side by side: every head looks for something of its own in a smaller space, what they read is put
+// together and mapped back.                                                                     Vaswani et al. 2017
+//
+//     MultiHead attention(builder.under("self"), {.heads = 8, .query = 512, .lines = {"scaled_dot | causal"}});
+//     auto [y, trace] = attention(x, x, x, {.lengths = lengths});                 // self-attention: [batch, time, 512]
+//     Tensor map = trace.weights({.item = 2, .head = 3});
+//
+// Heads may have mechanisms of their own: lines = {"scaled_dot", "additive", "window…"}, one a head. Scores that
+// compare queries with keys are given projected rows, those that have maps of their own (additive, synthesizers) the
+// tokens.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "regard/export.h"
+#include "regard/nn/attention_layer.h"
+#include "regard/nn/linear.h"
+
+namespace regard {
+
+struct MultiHeadSettings {
+  std::int64_t heads = 1;
+  std::int64_t groups = 0;                          // heads of keys and values; 0: as many as heads
+  std::int64_t query = 0, key = 0, value = 0;       // widths of what comes in; key 0: as query, value 0: as key
+  std::int64_t width = 0;                           // of a query and a key of one head; 0: query/heads
+  std::int64_t value_width = 0;                     // of a value of one head; 0: width
+  std::int64_t output = 0;                          // 0: as query
+  std::vector<std::string> lines = {"scaled_dot"};  // one for all heads, or one a head
+  bool bias = true;                                 // of the maps in and out
+};
+
+// Weights by head, whichever mechanism it has.
+class REGARD_API MultiHeadTrace {
+ public:
+  Tensor weights(const AskedWeights& asked = {}) const;
+  MultiHeadTrace keep() const;
+
+  struct Part {
+    std::vector<std::int64_t> heads;
+    AttendTrace trace;
+  };
+  std::vector<Part> parts;
+};
+
+struct MultiHeadResult {
+  Var output;  // [batch, queries, output]
+  MultiHeadTrace trace;
+};
+
+class REGARD_API MultiHead {
+ public:
+  MultiHead(const Builder& builder, const MultiHeadSettings& settings);
+
+  // queries [batch, queries, query], keys [batch, keys, key], values [batch, keys, value]. Of the options all but what
+  // is learned, tokens and a bias; a mask is [batch or 1, heads or 1, queries, keys].
+  MultiHeadResult operator()(Var queries, Var keys, Var values, const AttendOptions& options = {}) const;
+
+  const MultiHeadSettings& settings() const { return settings_; }
+
+ private:
+  struct Part {  // heads with the same mechanism
+    std::vector<std::int64_t> heads;
+    std::optional<Linear> query, key;
+    Linear value;
+    AttentionLayer attention;
+  };
+  MultiHeadSettings settings_;
+  std::vector<Part> parts_;
+  Linear output_;
+};
+
+}  // namespace regard

@@ -1,0 +1,144 @@
+#include "regard/nn/multi_head.h"
+
+#include <algorithm>
+
+#include "base/check.h"
+
+namespace regard {
+namespace {
+
+MultiHeadSettings completed(MultiHeadSettings s) {
+  check(s.heads >= 1 && s.query >= 1, "MultiHead: ", s.heads, " heads of queries of width ", s.query,
+        ", expected 1 or more of each");
+  if (s.groups == 0) s.groups = s.heads;
+  if (s.key == 0) s.key = s.query;
+  if (s.value == 0) s.value = s.key;
+  check(s.width != 0 || s.query % s.heads == 0, "MultiHead: a width of ", s.query, " does not divide into ", s.heads,
+        " heads: say the width of a head");
+  if (s.width == 0) s.width = s.query / s.heads;
+  if (s.value_width == 0) s.value_width = s.width;
+  if (s.output == 0) s.output = s.query;
+  check(s.groups >= 1 && s.heads % s.groups == 0, "MultiHead: ", s.heads, " heads do not share ", s.groups,
+        " groups of keys");
+  const auto lines = static_cast<std::int64_t>(s.lines.size());
+  check(lines == 1 || lines == s.heads, "MultiHead: ", lines, " lines for ", s.heads,
+        " heads, expected 1 or one a head");
+  check(lines == 1 || s.groups == s.heads, "MultiHead: heads with mechanisms of their own do not share keys, got ",
+        s.groups, " groups for ", s.heads, " heads");
+  return s;
+}
+
+Var to_heads(Var x, std::int64_t heads) {  // [batch, length, heads·width] to [batch, heads, length, width]
+  return transpose(reshape(x, {x[0], x[1], heads, x[2] / heads}), 1, 2);
+}
+
+Tensor heads_of_mask(const Tensor& mask, const std::vector<std::int64_t>& heads) {
+  if (!mask.defined() || mask.rank() != 4 || mask[1] == 1) return mask;
+  Tensor some = Tensor::empty({mask[0], static_cast<std::int64_t>(heads.size()), mask[2], mask[3]}, mask.dtype());
+  for (std::size_t i = 0; i < heads.size(); ++i) {
+    const auto to = static_cast<std::int64_t>(i);
+    check(heads[i] < mask[1], "MultiHead: the mask is ", mask, ", expected one for head ", heads[i], ", too");
+    some.slice(1, to, to + 1).copy_from(mask.slice(1, heads[i], heads[i] + 1));
+  }
+  return some;
+}
+
+}  // namespace
+
+Tensor MultiHeadTrace::weights(const AskedWeights& asked) const {
+  for (const Part& part : parts) {
+    const auto found = std::find(part.heads.begin(), part.heads.end(), asked.head);
+    if (found == part.heads.end()) continue;
+    AskedWeights own = asked;
+    own.head = found - part.heads.begin();
+    return part.trace.weights(own);
+  }
+  fail(ErrorKind::kInput, "weights: there is no head ", asked.head);
+}
+
+MultiHeadTrace MultiHeadTrace::keep() const {
+  MultiHeadTrace kept;
+  for (const Part& part : parts) kept.parts.push_back({part.heads, part.trace.keep()});
+  return kept;
+}
+
+MultiHead::MultiHead(const Builder& builder, const MultiHeadSettings& given)
+    : settings_(completed(given)),
+      output_(builder.under("output"), settings_.heads * settings_.value_width, settings_.output, settings_.bias) {
+  const MultiHeadSettings& s = settings_;
+  std::vector<std::pair<std::string, std::vector<std::int64_t>>> by_line;
+  for (std::int64_t head = 0; head < s.heads; ++head) {
+    const std::string line = Mechanism(s.lines[s.lines.size() == 1 ? 0 : static_cast<std::size_t>(head)]).text();
+    const auto same =
+        std::find_if(by_line.begin(), by_line.end(), [&](const auto& each) { return each.first == line; });
+    if (same != by_line.end()) {
+      same->second.push_back(head);
+    } else {
+      by_line.push_back({line, {head}});
+    }
+  }
+  for (std::size_t i = 0; i < by_line.size(); ++i) {
+    const auto& [line, heads] = by_line[i];
+    const Builder own = by_line.size() == 1 ? builder : builder.under(text("part", i));
+    const auto count = static_cast<std::int64_t>(heads.size());
+    const std::int64_t groups = by_line.size() == 1 ? s.groups : count;
+    const Needs needs = Mechanism(line).needs();
+    AttendSizes sizes{.heads = count, .groups = groups, .values = s.value_width, .hidden = s.width};
+    if (needs.rows) sizes.width = s.width;
+    if (needs.query_tokens) sizes.query_token = s.query;
+    if (needs.key_tokens) sizes.key_token = s.key;
+    std::optional<Linear> query, key;
+    if (needs.rows) {
+      query.emplace(own.under("query"), s.query, count * s.width, s.bias);
+      key.emplace(own.under("key"), s.key, groups * s.width, s.bias);
+    }
+    parts_.push_back({heads, query, key, Linear(own.under("value"), s.value, groups * s.value_width, s.bias),
+                      AttentionLayer(own.under("attention"), line, sizes)});
+  }
+}
+
+MultiHeadResult MultiHead::operator()(Var queries, Var keys, Var values, const AttendOptions& options) const {
+  const auto three = [](Var x) { return x.shape().rank() == 3; };
+  check(three(queries) && three(keys) && three(values), "MultiHead: queries ", queries.shape(), ", keys ", keys.shape(),
+        ", values ", values.shape(), ": expected three dimensions each: [batch, length, width]");
+  check(!options.bias.defined() && !options.query_tokens.defined() && !options.key_tokens.defined(),
+        "MultiHead: tokens and a bias cannot be given");
+  MultiHeadResult made;
+  std::vector<Var> contexts;
+  for (std::size_t i = 0; i < parts_.size(); ++i) {
+    const Part& part = parts_[i];
+    const auto count = static_cast<std::int64_t>(part.heads.size());
+    AttendOptions own = options;
+    own.key = options.key.at(i);  // parts drop apart from each other
+    own.mask = heads_of_mask(options.mask, part.heads);
+    const Needs needs = part.attention.mechanism().needs();
+    Var q, k;
+    if (needs.rows) {
+      q = to_heads((*part.query)(queries), count);
+      k = to_heads((*part.key)(keys), part.attention.sizes().groups);
+    }
+    if (needs.query_tokens || !needs.rows) own.query_tokens = queries;
+    if (needs.key_tokens) own.key_tokens = keys;
+    const Var v = to_heads(part.value(values), part.attention.sizes().groups);
+    const Attention read = part.attention(q, k, v, own);
+    made.trace.parts.push_back({part.heads, read.trace});
+    contexts.push_back(read.context);
+  }
+  // The heads side by side, in their order.
+  Var all = contexts[0];
+  if (contexts.size() > 1) {
+    std::vector<Var> by_head(static_cast<std::size_t>(settings_.heads));
+    for (std::size_t i = 0; i < parts_.size(); ++i) {
+      for (std::size_t h = 0; h < parts_[i].heads.size(); ++h) {
+        const auto at = static_cast<std::int64_t>(h);
+        by_head[static_cast<std::size_t>(parts_[i].heads[h])] = slice(contexts[i], 1, at, at + 1);
+      }
+    }
+    all = concat(by_head, 1);
+  }
+  const Var flat = reshape(transpose(all, 1, 2), {all[0], all[2], all[1] * all[3]});
+  made.output = output_(flat);
+  return made;
+}
+
+}  // namespace regard

@@ -1,0 +1,208 @@
+// Heads side by side, with one mechanism or with several; a mechanism as a layer; attention in every layer of a
+// convolutional decoder.
+#include "regard/nn/multi_head.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <string>
+#include <vector>
+
+#include "attention/cards.h"
+#include "base/check.h"
+#include "regard/error.h"
+#include "regard/nn/multi_step.h"
+#include "support/finite.h"
+#include "verify/checks.h"
+
+namespace regard {
+namespace {
+
+using verify::same_bits;
+
+const std::vector<std::int32_t> kLengths = {4, 2};
+
+struct Model {
+  explicit Model(const MultiHeadSettings& settings, DType type = DType::kF64)
+      : builder(parameters, RandomKey(11), type), attention(builder, settings) {
+    const std::int64_t key = attention.settings().key, value = attention.settings().value;
+    x = &builder.normal("x", {2, 3, attention.settings().query}, 1);
+    k = &builder.normal("k", {2, 4, key}, 1);
+    v = &builder.normal("v", {2, 4, value}, 1);
+  }
+  MultiHeadResult operator()(Tape& tape) const {
+    return attention(tape.use(*x), tape.use(*k), tape.use(*v), {.lengths = kLengths, .first_query = 1});
+  }
+
+  Parameters parameters;
+  Builder builder;
+  MultiHead attention;
+  const Parameter *x, *k, *v;
+};
+
+// Number by number, from the parameters.
+TEST(MultiHead, IsWhatItsFormulaSays) {
+  for (const std::int64_t groups : {2, 1}) {
+    Model model({.heads = 2, .groups = groups, .query = 6, .key = 5, .value = 4, .width = 3, .value_width = 2});
+    Tape tape;
+    const MultiHeadResult made = model(tape);
+    ASSERT_EQ(made.output.shape(), (Shape{2, 3, 6}));
+    const auto number = [&](const std::string& name, std::int64_t at) {
+      return model.parameters.find(name).value.data<double>()[at];
+    };
+    const auto mapped = [&](const std::string& map, const Parameter& from, std::int64_t row, std::int64_t column) {
+      const Tensor& weight = model.parameters.find(map + ".weight").value;
+      double sum = number(map + ".bias", column);
+      for (std::int64_t c = 0; c < weight[0]; ++c) {
+        sum += from.value.data<double>()[row * weight[0] + c] * weight.data<double>()[c * weight[1] + column];
+      }
+      return sum;
+    };
+    for (std::int64_t item = 0; item < 2; ++item) {
+      for (std::int64_t i = 0; i < 3; ++i) {
+        double read[4] = {};
+        for (std::int64_t head = 0; head < 2; ++head) {
+          const std::int64_t group = head * groups / 2, seen = kLengths[static_cast<std::size_t>(item)];
+          std::vector<double> p;
+          double mass = 0;
+          for (std::int64_t j = 0; j < seen; ++j) {
+            double score = 0;
+            for (std::int64_t c = 0; c < 3; ++c) {
+              score += mapped("query", *model.x, item * 3 + i, head * 3 + c) *
+                       mapped("key", *model.k, item * 4 + j, group * 3 + c);
+            }
+            p.push_back(std::exp(score / std::sqrt(3.0)));
+            mass += p.back();
+          }
+          const Tensor weights = made.trace.weights({.item = item, .head = head});
+          for (std::int64_t j = 0; j < seen; ++j) {
+            const double weight = p[static_cast<std::size_t>(j)] / mass;
+            EXPECT_NEAR(weights.data<double>()[i * 4 + j], weight, 1e-12);
+            for (std::int64_t c = 0; c < 2; ++c) {
+              read[head * 2 + c] += weight * mapped("value", *model.v, item * 4 + j, group * 2 + c);
+            }
+          }
+        }
+        for (std::int64_t c = 0; c < 6; ++c) {
+          double sum = number("output.bias", c);
+          for (std::int64_t h = 0; h < 4; ++h) sum += read[h] * number("output.weight", h * 6 + c);
+          EXPECT_NEAR(made.output.value().data<double>()[(item * 3 + i) * 6 + c], sum, 1e-12);
+        }
+      }
+    }
+  }
+}
+
+TEST(MultiHead, EveryScoreCanBeItsMechanismAndLearns) {
+  int count = 0;
+  for (const Card* card : cards()) {
+    if (card->family != Family::kScore || !card->module.empty()) continue;
+    SCOPED_TRACE(card->name);
+    Model model({.heads = 2, .query = 4, .lines = {example_of(*card, 4)}});
+    const auto loss = [&](Tape& tape) {
+      const Var y = model(tape).output;
+      return sum(y * y);
+    };
+    expect_gradients_match(model.parameters, loss, 20);
+    ++count;
+  }
+  EXPECT_GE(count, 15);
+}
+
+TEST(MultiHead, HeadsMayDiffer) {
+  const std::vector<std::string> lines = {"additive | window:1", "scaled_dot | sparsemax", "random_synth:4",
+                                          "scaled_dot | sparsemax", "general | local_p:2"};
+  Model model({.heads = 5, .query = 4, .width = 3, .lines = lines});
+  const auto loss = [&](Tape& tape) {
+    const Var y = model(tape).output;
+    return sum(y * y);
+  };
+  expect_gradients_match(model.parameters, loss, 100);
+  Tape tape;
+  const MultiHeadResult made = model(tape);
+  const Tensor window = made.trace.weights({.head = 0}), synthesized = made.trace.weights({.head = 2});
+  EXPECT_EQ(window.data<double>()[0 * 4 + 3], 0);  // query 0 stands at place 1
+  EXPECT_GT(window.data<double>()[0 * 4 + 2], 0);
+  EXPECT_TRUE(same_bits(synthesized, made.trace.keep().weights({.head = 2})));
+  EXPECT_FALSE(same_bits(made.trace.weights({.head = 1}), made.trace.weights({.head = 3})));
+  EXPECT_THROW(made.trace.weights({.head = 5}), Error);
+}
+
+TEST(MultiHead, WhatDoesNotFitIsAnError) {
+  Parameters parameters;
+  const Builder builder(parameters, RandomKey(1));
+  EXPECT_THROW(MultiHead(builder.under("a"), {.heads = 3, .query = 4}), Error);
+  EXPECT_THROW(MultiHead(builder.under("b"), {.heads = 4, .groups = 3, .query = 4}), Error);
+  EXPECT_THROW(MultiHead(builder.under("c"), {.heads = 4, .query = 4, .lines = {"dot", "dot"}}), Error);
+  EXPECT_THROW(MultiHead(builder.under("d"), {.heads = 2, .groups = 1, .query = 4, .lines = {"dot", "additive"}}),
+               Error);
+  EXPECT_THROW(MultiHead(builder.under("e"), {.heads = 0, .query = 4}), Error);
+  EXPECT_THROW(MultiHead(builder.under("f"), {.heads = 2, .query = 4, .lines = {"dott"}}), Error);
+}
+
+TEST(AttentionLayer, FixedTablesDoNotLearn) {
+  Parameters parameters;
+  const AttentionLayer layer(Builder(parameters, RandomKey(1)), "random_synth:9,fixed", {.heads = 2});
+  EXPECT_TRUE(parameters.find("random").frozen);
+}
+
+// A decoder prepares its keys once and looks at them at every step.
+TEST(AttentionLayer, PreparedKeysGiveTheSameBits) {
+  int count = 0;
+  for (const Card* card : cards()) {
+    if (card->family != Family::kScore || !card->module.empty()) continue;
+    SCOPED_TRACE(card->name);
+    const std::string line = example_of(*card, 5) + " | lengths";
+    const Needs needs = Mechanism(line).needs();
+    Parameters parameters;
+    const Builder builder(parameters, RandomKey(8));
+    const AttentionLayer layer(builder, line,
+                               {.width = needs.rows ? 4 : 0,
+                                .values = 3,
+                                .query_token = needs.query_tokens ? 4 : 0,
+                                .key_token = needs.key_tokens ? 4 : 0,
+                                .hidden = 6});
+    Tape tape;
+    const Var q = tape.constant(normal({2, 1, 3, 4}, 1, RandomKey(1)));
+    const Var k = tape.constant(normal({2, 1, 5, 4}, 1, RandomKey(2)));
+    const Var v = tape.constant(normal({2, 1, 5, 3}, 1, RandomKey(3)));
+    const AttendOptions options{.lengths = kLengths, .first_query = 0};
+    AttendOptions prepared = options;
+    prepared.prepared_keys = layer.prepare_keys(k);
+    EXPECT_TRUE(same_bits(layer(q, {}, v, prepared).context.value(), layer(q, k, v, options).context.value()));
+    EXPECT_THROW(layer(q, k, v, prepared), Error);
+    ++count;
+  }
+  EXPECT_GE(count, 15);
+}
+
+TEST(MultiStep, GradientsMatchFiniteDifferencesAndTheReadIsOfBoth) {
+  Parameters parameters;
+  const Builder builder(parameters, RandomKey(3), DType::kF64);
+  const MultiStepAttention attention(builder, {.state = 3, .embedding = 4});
+  const Parameter &h = builder.normal("h", {2, 3, 3}, 1), &g = builder.normal("g", {2, 3, 4}, 1),
+                  &z = builder.normal("z", {2, 4, 4}, 1), &e = builder.normal("e", {2, 4, 4}, 1);
+  const auto call = [&](Tape& tape) {
+    return attention(tape.use(h), tape.use(g), tape.use(z), tape.use(e), {.lengths = kLengths});
+  };
+  expect_gradients_match(
+      parameters,
+      [&](Tape& tape) {
+        const Var c = call(tape).context;
+        return sum(c * c);
+      },
+      60);
+  Tape tape;
+  const Attention made = call(tape);
+  ASSERT_EQ(made.context.shape(), (Shape{2, 3, 4}));
+  const Tensor p = made.trace.weights({.item = 1});
+  double read = 0;
+  for (std::int64_t j = 0; j < 2; ++j) {
+    const std::int64_t at = (4 + j) * 4 + 2;
+    read += p.data<double>()[2 * 4 + j] * (z.value.data<double>()[at] + e.value.data<double>()[at]);
+  }
+  EXPECT_NEAR(made.context.value().data<double>()[(3 + 2) * 4 + 2], read, 1e-12);
+}
+
+}  // namespace
+}  // namespace regard
