@@ -5,21 +5,15 @@
 #include <limits>
 #include <vector>
 
+#include "kernels/random_group.h"
+
 namespace regard {
 namespace {
 
 constexpr std::uint64_t kStream = 0x68617264;  // other numbers than those of dropout, which has the same row
-constexpr std::int64_t kGroup = 64;            // elements of a key's random numbers that are made together
+constexpr auto kGroup = static_cast<std::int64_t>(kRandomGroup);
 
 RandomKey sample_key(const RowNoise& noise, std::size_t sample) { return noise.key.at(kStream).at(sample); }
-
-// Elements group·64 and the 63 behind it.
-void group_bits(RandomKey key, std::uint64_t group, std::uint32_t* to) {
-  for (std::uint64_t lane = 0; lane < 16; ++lane) {
-    const auto words = Philox::block(key, group * 16 + lane);
-    for (std::size_t w = 0; w < 4; ++w) to[w * 16 + lane] = words[w];
-  }
-}
 
 double even(std::uint32_t bits) { return (bits + 0.5) * 0x1p-32; }  // in (0, 1)
 
@@ -27,18 +21,15 @@ double even(std::uint32_t bits) { return (bits + 0.5) * 0x1p-32; }  // in (0, 1)
 template <class T, class Each>
 void for_each_number(const ChoiceRow<T>& row, const RowNoise& noise, std::size_t sample, Each each) {
   const RandomKey key = sample_key(noise, sample);
-  const std::int64_t end = noise.first + row.keys.count();
   std::uint32_t bits[kGroup];
-  for (std::int64_t at = noise.first; at < end;) {
-    const std::int64_t group = at / kGroup, stop = std::min(end, (group + 1) * kGroup);
-    const T* p = row.p - noise.first;
-    if (std::any_of(p + at, p + stop, [](T weight) { return weight > 0; })) {
-      group_bits(key, static_cast<std::uint64_t>(group), bits);
-      for (std::int64_t i = at; i < stop; ++i) {
-        if (p[i] > 0) each(static_cast<std::size_t>(i - noise.first), even(bits[i - group * kGroup]));
-      }
+  for (std::int64_t begin = 0, end; begin < row.keys.count(); begin = end) {
+    const std::int64_t group = (noise.first + begin) / kGroup, skipped = (noise.first + begin) % kGroup;
+    end = std::min(row.keys.count(), begin + kGroup - skipped);
+    if (std::none_of(row.p + begin, row.p + end, [](T weight) { return weight > 0; })) continue;
+    random_group(key, static_cast<std::uint64_t>(group), bits);
+    for (std::int64_t j = begin; j < end; ++j) {
+      if (row.p[j] > 0) each(static_cast<std::size_t>(j), even(bits[skipped + j - begin]));
     }
-    at = stop;
   }
 }
 
@@ -49,7 +40,11 @@ bool has_nan(const ChoiceRow<T>& row) {
 
 template <class T>
 void count_choices(const ChoiceRow<T>& row, std::span<const std::int32_t> choices) {
-  for (T* p = row.p; p < row.p + row.keys.count(); ++p) *p = std::isnan(*p) ? *p : T(0);
+  if (!choices.empty() && choices[0] >= 0) {  // then there is no NaN
+    std::fill_n(row.p, row.keys.count(), T(0));
+  } else {
+    for (T* p = row.p; p < row.p + row.keys.count(); ++p) *p = std::isnan(*p) ? *p : T(0);
+  }
   for (const std::int32_t key : choices) {
     if (key >= row.keys.begin && key < row.keys.end) row.p[key - row.keys.begin] += 1;
   }

@@ -5,6 +5,8 @@
 //
 // One tile's journey: score.forward -> bias -> scopes -> align -> dropout -> context += p·v, a dozen queries at a time,
 // so that their scores never leave the first cache.
+#include "attention/engine.h"
+
 #include <algorithm>
 #include <cmath>
 #include <cstring>
@@ -32,9 +34,23 @@ using Cover = Scope::Cover;
 
 std::size_t size(std::int64_t x) { return static_cast<std::size_t>(x); }
 
-template <class T>
-T* allocate(Arena& arena, std::int64_t count) {
-  return static_cast<T*>(arena.allocate(size(count) * sizeof(T)));
+// Memory comes from an arena, or from one that only counts what would be taken.
+struct CountedMemory {
+  std::size_t used = 0;
+
+  void* allocate(std::size_t bytes) {
+    used += (bytes + 63) / 64 * 64;
+    return nullptr;
+  }
+  Tensor make(const Shape& shape, DType type) {
+    allocate(size(shape.size()) * bytes_of(type));
+    return {};
+  }
+};
+
+template <class T, class Memory>
+T* allocate(Memory& memory, std::int64_t count) {
+  return static_cast<T*>(memory.allocate(size(count) * sizeof(T)));
 }
 
 // Queries and the keys that belong to the same sequence.
@@ -123,10 +139,6 @@ struct View {
     std::uint64_t id;
     std::memcpy(&id, call.ids.data<std::int32_t>() + 2 * place.item, sizeof(id));
     return call.key.at(id).at(static_cast<std::uint64_t>(place.head));
-  }
-  // By where the query stands, so that one query at a time draws what the whole draws; `place` counts from `begin` on.
-  RandomKey key_of(const Place& place, std::size_t i, std::int64_t begin = 0) const {
-    return key_of(place).at(static_cast<std::uint64_t>(place.queries.begin + place.offset - begin) + i);
   }
 
   const AttendCall& call;
@@ -220,7 +232,8 @@ struct Packed {
   bool* finite = nullptr;  // null: nobody asks
   std::int64_t width = 0, panel_rows = 0, tiles = 0;
 
-  Packed(const Plan& plan, std::int64_t slots, std::int64_t row_width, bool packs, bool checks, Arena& arena)
+  template <class Memory>
+  Packed(const Plan& plan, std::int64_t slots, std::int64_t row_width, bool packs, bool checks, Memory& arena)
       : width(row_width), panel_rows(plan.panel_rows), tiles(plan.tiles) {
     if (packs && std::is_same_v<T, float>) panels = allocate<float>(arena, slots * panel_rows * width);
     if (checks) finite = allocate<bool>(arena, slots * tiles);
@@ -252,7 +265,8 @@ struct Packed {
 // The keys as the score wants them, in slots that hold a unit each.
 template <class T>
 struct PreparedKeys {
-  PreparedKeys(const View<T>& view, const Plan& plan, std::int64_t slots, bool backward, Arena& arena)
+  template <class Memory>
+  PreparedKeys(const View<T>& view, const Plan& plan, std::int64_t slots, bool backward, Memory& arena)
       : packed(plan, slots * view.unit_keys(), view.key_width, view.tiles.is_product(), backward, arena) {
     if (view.tiles.prepares_keys()) {
       prepared = allocate<T>(arena, slots * view.unit_keys() * view.keys * view.key_width);
@@ -454,7 +468,8 @@ struct BlockWork {
 
   // Of the i-th query, whose row of weights has the keys from `begin` on. Packed or alone, a document is drawn alike.
   RowNoise noise(std::size_t i) const {
-    return {view.key_of(place, i, segment.keys.begin), begin - segment.keys.begin};
+    const std::int64_t query = place.queries.begin + place.offset - segment.keys.begin;
+    return {view.key_of(place).at(static_cast<std::uint64_t>(query) + i), begin - segment.keys.begin};
   }
   std::span<std::int32_t> choices(const Place& tile, std::size_t i) const {
     const std::int64_t samples = view.call.choices[3];
@@ -582,6 +597,73 @@ struct Buffers {
   T *q = nullptr, *s = nullptr, *extra = nullptr, *factor = nullptr, *dq = nullptr, *dp = nullptr;
   Ahead* ahead = nullptr;
 };
+
+// What a forward pass holds beside its result: so many units prepared, and the memory of every thread.
+template <class T>
+struct ForwardRoom {
+  template <class Memory>
+  ForwardRoom(const View<T>& view, const Plan& plan, Memory& arena)
+      : workers(threads()),
+        slots(std::min(view.batch * view.units(), workers)),
+        keys(view, plan, slots, false, arena),
+        values(plan, slots * view.unit_values(), view.value_width, false, true, arena),
+        buffers(view, plan, false),
+        memory(allocate<T>(arena, workers * buffers.total)) {}
+
+  std::int64_t workers, slots;
+  PreparedKeys<T> keys;
+  Packed<T> values;
+  Buffers<T> buffers;
+  T* memory;
+};
+
+// The same of a backward pass. What shares a gradient is one piece of work, done in the order of heads, items and
+// queries.
+template <class T>
+struct BackwardRoom {
+  template <class Memory>
+  BackwardRoom(const View<T>& view, const Plan& plan, bool bias_learns, Memory& arena)
+      : all_items(view.shares_keys || view.shares_queries || (bias_learns && view.bias_steps[0] == 0)),
+        all_heads(bias_learns && view.bias_steps[1] == 0),
+        unit_pieces(all_heads ? 1 : view.units()),
+        pieces((all_items ? 1 : view.batch) * unit_pieces),
+        slots(std::min<std::int64_t>(pieces, threads())),
+        key_numbers(view.unit_keys() * view.keys * view.key_width),
+        value_numbers(view.unit_values() * view.keys * view.value_width),
+        keys(view, plan, slots, true, arena),
+        values(plan, slots * view.unit_values(), view.value_width, true, false, arena),
+        buffers(view, plan, true),
+        memory(allocate<T>(arena, slots * buffers.total)) {
+    if (view.tiles.prepares_keys()) d_prepared = allocate<T>(arena, slots * key_numbers);
+  }
+
+  bool all_items, all_heads;
+  std::int64_t unit_pieces, pieces, slots, key_numbers, value_numbers;  // numbers of a unit
+  PreparedKeys<T> keys;
+  Packed<T> values;
+  Buffers<T> buffers;
+  T *memory, *d_prepared = nullptr;
+};
+
+// What is learned by all items has a gradient of each, added up in their order.
+Shape part_shape(const AttendCall& call, const Tensor& learned) { return {call.batch, call.sizes.heads, learned[1]}; }
+
+// What a call keeps of its rows. `memory` makes tensors.
+template <class Memory>
+void make_state(AttendCall& call, DType type, Memory& memory) {
+  const Choosing* const choosing = call.mechanism->stages().align->choosing();
+  const std::int64_t heads = call.sizes.heads;
+  call.ids = memory.make({call.batch, 2}, DType::kI32);
+  call.peaks = memory.make({call.batch, heads, call.queries}, type);
+  call.taus = memory.make({call.batch, heads, call.queries}, type);
+  if (choosing == nullptr) return;
+  if (call.draws || choosing->largest) {
+    call.choices = memory.make({call.batch, heads, call.queries, call.draws ? choosing->samples : 1}, DType::kI32);
+  }
+  if (call.draws && choosing->estimator == Choosing::Estimator::kReinforce) {
+    call.advantage = memory.make({call.batch, call.queries}, type);
+  }
+}
 
 template <class T>
 RowsOf<T> rows_from(RowsOf<T> x, std::int64_t first, std::size_t count) {
@@ -902,20 +984,18 @@ void fetch_unit(const View<T>& view, std::int64_t number, const T* context, cons
 template <class T>
 void forward_all(const View<T>& view, const Plan& plan, Arena& arena, T* context, T* peaks, T* taus) {
   const std::int64_t units = view.units(), lists = view.batch * units, sharing = view.unit_heads();
-  const std::int64_t workers = threads();
-  const std::int64_t slots = std::min(lists, workers);
-  const PreparedKeys<T> keys(view, plan, slots, false, arena);
-  const Packed<T> values(plan, slots * view.unit_values(), view.value_width, false, true, arena);
-  const Buffers<T> buffers(view, plan, false);
-  T* const memory = allocate<T>(arena, workers * buffers.total);
+  const ForwardRoom<T> room(view, plan, arena);
+  const std::int64_t workers = room.workers, slots = room.slots;
+  const PreparedKeys<T>& keys = room.keys;
+  const Packed<T>& values = room.values;
   const auto prepare = [&](std::int64_t list, std::int64_t slot) {
     keys.prepare(view, plan, slot, list / units, list % units);
     prepare_values(view, plan, values, slot, list / units, list % units);
   };
   const auto run = [&](std::int64_t slot, const Plan::Block& block, std::int64_t head, int worker, Ahead* ahead) {
-    Buffers<T> mine = buffers;
+    Buffers<T> mine = room.buffers;
     mine.ahead = ahead;
-    mine.use(memory + worker * buffers.total);
+    mine.use(room.memory + worker * mine.total);
     const bool pointer = view.stages.read->is_pointer();
     const auto forward = view.call.staged && !pointer ? staged_forward_block<T> : forward_block<T>;
     forward(BlockWork<T>(view, keys, slot, block, head), values, mine, context, peaks, taus);
@@ -1124,8 +1204,7 @@ void check_call(const Mechanism& mechanism, const Inputs& in, const AttendOption
         mechanism.text(), "\", which learns ", learned.size());
   for (std::size_t i = 0; i < learned.size(); ++i) {
     check(options.learned[i].defined() && options.learned[i].shape() == learned[i].shape, "attend: learned[", i, "], '",
-          learned[i].name, "', is ", ShapeOf{options.learned[i]},
-          ", expected ", learned[i].shape);
+          learned[i].name, "', is ", ShapeOf{options.learned[i]}, ", expected ", learned[i].shape);
   }
   if (options.edits != nullptr) check_edits(*options.edits, all);
   const Choosing* const choosing = stages.align->choosing();
@@ -1216,30 +1295,20 @@ Attention attend_lowered(const Mechanism& mechanism, const Inputs& in, const Low
   if (options.documents.defined()) call.documents = copy(options.documents);
   if (options.mask.defined()) call.mask = copy(options.mask);
   if (options.edits != nullptr) edit_call(*options.edits, tape, type, call);
-  call.ids = tape.make({in.batch, 2}, DType::kI32);
+  call.draws = options.draws;
+  call.entropy = options.entropy;
+  make_state(call, type, tape);
   for (std::int64_t item = 0; item < in.batch; ++item) {
     const std::uint64_t id = options.ids.empty() ? static_cast<std::uint64_t>(item) : options.ids[size(item)];
     std::memcpy(call.ids.data<std::int32_t>() + 2 * item, &id, sizeof(id));
   }
-  call.peaks = tape.make({in.batch, in.sizes.heads, in.queries}, type);
-  call.taus = tape.make({in.batch, in.sizes.heads, in.queries}, type);
   call.offset = in.offset;
   call.dropout = options.dropout;
   call.key = options.key;
   call.staged = options.staged;
-  call.draws = options.draws;
-  call.entropy = options.entropy;
-  const Choosing* const choosing = stages.align->choosing();
-  if (choosing != nullptr && (call.draws || choosing->largest)) {
-    const std::int64_t samples = call.draws ? choosing->samples : 1;
-    call.choices = tape.make({in.batch, in.sizes.heads, in.queries, samples}, DType::kI32);
-    std::fill_n(call.choices.data<std::int32_t>(), call.choices.size(), -1);
-  }
-  const bool draws = choosing != nullptr && call.draws;
-  if (draws && choosing->estimator == Choosing::Estimator::kReinforce) {
-    call.advantage = tape.make({in.batch, in.queries}, type);
-    std::memset(call.advantage.raw(), 0, call.advantage.bytes());
-  }
+  if (call.choices.defined()) std::fill_n(call.choices.data<std::int32_t>(), call.choices.size(), -1);
+  if (call.advantage.defined()) std::memset(call.advantage.raw(), 0, call.advantage.bytes());
+  const bool draws = stages.align->draws() && call.draws;
   const bool pointer = stages.read->is_pointer();
   const Tensor values = pointer ? Tensor() : v.value();
   const Tensor context = tape.make({in.batch, in.sizes.heads, in.queries, pointer ? in.keys : v[3]}, type);
@@ -1255,7 +1324,6 @@ Attention attend_lowered(const Mechanism& mechanism, const Inputs& in, const Low
     const Var inputs[] = {made.q, made.k, pointer ? Var() : v, made.theta, made.table, made.centres, made.bias};
     const Var result = tape.record(Op::attend, context, inputs, [=, &tape](const Tensor& dy) {
       const View<T> again(call, values);
-      Arena& room = tape.arena();
       const auto gradient_of = [&](Var x) {
         const Target to = tape.target(x);
         return to ? to : Target{tape.make(x.shape(), type), false};
@@ -1292,31 +1360,18 @@ Attention attend_lowered(const Mechanism& mechanism, const Inputs& in, const Low
         }
       }
       const Tensor d_bias = wanted(made.bias), d_centres = wanted(made.centres);
-      // What is learned by all items: one each, added up in their order.
-      const auto each_item = [&](Var x) { return x.defined() ? zeros({again.batch, again.heads, x[1]}) : Tensor(); };
+      const auto each_item = [&](Var x) { return x.defined() ? zeros(part_shape(call, x.value())) : Tensor(); };
       const Tensor d_theta = each_item(made.theta), d_table = each_item(made.table);
-      // What shares a gradient is one piece of work, done in the order of heads, items and queries.
-      const bool all_items =
-          again.shares_keys || again.shares_queries || (d_bias.defined() && again.bias_steps[0] == 0);
-      const bool all_heads = d_bias.defined() && again.bias_steps[1] == 0;
-      const std::int64_t item_pieces = all_items ? 1 : again.batch, unit_pieces = all_heads ? 1 : again.units();
-      const std::int64_t pieces = item_pieces * unit_pieces;
-      const std::int64_t slots = std::min<std::int64_t>(pieces, threads());
       const bool prepares = again.tiles.prepares_keys();
-      const PreparedKeys<T> keys(again, plan, slots, true, room);
-      const Packed<T> packed(plan, slots * again.unit_values(), again.value_width, true, false, room);
-      const Buffers<T> buffers(again, plan, true);
-      T* const memory = allocate<T>(room, slots * buffers.total);
-      const std::int64_t key_numbers = again.unit_keys() * again.keys * again.key_width;  // of a unit
-      const std::int64_t value_numbers = again.unit_values() * again.keys * again.value_width;
-      T* const d_prepared = prepares ? allocate<T>(room, slots * key_numbers) : nullptr;
-      parallel(size(pieces), [&](std::size_t piece, int worker) {
-        const std::int64_t item_piece = static_cast<std::int64_t>(piece) / unit_pieces;
-        const std::int64_t unit_piece = static_cast<std::int64_t>(piece) % unit_pieces;
-        Buffers<T> mine = buffers;
-        mine.use(memory + worker * buffers.total);
-        const Range items = all_items ? Range{0, again.batch} : Range{item_piece, item_piece + 1};
-        const Range units = all_heads ? Range{0, again.units()} : Range{unit_piece, unit_piece + 1};
+      const BackwardRoom<T> room(again, plan, d_bias.defined(), tape.arena());
+      const std::int64_t key_numbers = room.key_numbers, value_numbers = room.value_numbers;
+      parallel(size(room.pieces), [&](std::size_t piece, int worker) {
+        const std::int64_t item_piece = static_cast<std::int64_t>(piece) / room.unit_pieces;
+        const std::int64_t unit_piece = static_cast<std::int64_t>(piece) % room.unit_pieces;
+        Buffers<T> mine = room.buffers;
+        mine.use(room.memory + worker * mine.total);
+        const Range items = room.all_items ? Range{0, again.batch} : Range{item_piece, item_piece + 1};
+        const Range units = room.all_heads ? Range{0, again.units()} : Range{unit_piece, unit_piece + 1};
         for (std::int64_t unit = units.begin; unit < units.end; ++unit) {
           for (std::int64_t item = items.begin; item < items.end; ++item) {
             const std::int64_t key_at =
@@ -1333,7 +1388,7 @@ Attention attend_lowered(const Mechanism& mechanism, const Inputs& in, const Low
             if (!pointer && !dv.add) clear(own_dv);
             // Gradients of prepared keys stand in the worker's own memory, where those of the unit would be.
             const RowsOf<T> own =
-                as_rows(prepares ? d_prepared + worker * key_numbers : nullptr, prepares ? key_numbers : 0);
+                as_rows(prepares ? room.d_prepared + worker * key_numbers : nullptr, prepares ? key_numbers : 0);
             if (prepares && first) clear(own);
             const auto of_item = [&](const Tensor& x) {
               return x.defined() ? x.data<T>() + item * again.heads * x[2] : nullptr;
@@ -1347,10 +1402,10 @@ Attention attend_lowered(const Mechanism& mechanism, const Inputs& in, const Low
                                 data_of(d_bias),
                                 data_of(d_centres)};
             Ahead ahead;
-            fetch_unit<T>(again, item * again.units() + unit + slots, context.data<T>(), dy.data<T>(), &to, ahead);
+            fetch_unit<T>(again, item * again.units() + unit + room.slots, context.data<T>(), dy.data<T>(), &to, ahead);
             mine.ahead = &ahead;
-            backward_unit(again, plan, keys, packed, mine, worker, item, unit, context.data<T>(), dy.data<T>(),
-                          call.peaks.data<T>(), call.taus.data<T>(), to);
+            backward_unit(again, plan, room.keys, room.values, mine, worker, item, unit, context.data<T>(),
+                          dy.data<T>(), call.peaks.data<T>(), call.taus.data<T>(), to);
             if (!pointer) plain_zeros(own_dv);
             if (!last) continue;  // others use these keys, too
             plain_zeros(prepares ? own : own_dk);
@@ -1371,6 +1426,37 @@ Attention attend_lowered(const Mechanism& mechanism, const Inputs& in, const Low
     const Var edited =
         options.edits == nullptr ? result : edit_context(*options.edits, call, result, pointer ? Var() : v, made.table);
     return {edited, AttendTrace(call)};
+  });
+}
+
+LoweredCall lower_call(const Mechanism& mechanism, Var q, Var k, Var v, AttendOptions options,
+                       const std::function<std::vector<Var>(const AttendSizes&)>& learned) {
+  const Inputs in = inputs_of(mechanism, q, k, v, options);
+  const std::vector<Var> all = learned(in.sizes);
+  options.learned = all;
+  mechanism.stages().score->check_call(in);
+  return {in, lower(mechanism.stages(), in, options)};
+}
+
+EngineRoom engine_room(AttendCall call, const Tensor& values, bool bias_learns) {
+  return by_type(call.q.dtype(), [&]<class T>() -> EngineRoom {
+    CountedMemory forward, backward;
+    make_state(call, call.q.dtype(), forward);
+    const View<T> view(call, values);
+    Arena arena;
+    const Plan plan = make_plan(view, arena);
+    const ForwardRoom<T> there(view, plan, forward);
+    const BackwardRoom<T> back(view, plan, bias_learns, backward);
+    for (const Tensor& x : {call.theta, call.table}) {
+      if (x.defined()) backward.make(part_shape(call, x), call.q.dtype());
+    }
+    const auto bytes = [](std::int64_t count) { return size(count) * sizeof(T); };
+    return {.forward = arena.used() + forward.used,
+            .backward = backward.used,
+            .whole_rows = there.buffers.whole,
+            .row_bytes = bytes(there.buffers.score_size),
+            .pieces = back.pieces,
+            .unit_rows = view.queries * view.unit_heads()};
   });
 }
 

@@ -191,6 +191,8 @@ struct Scope {
   // Of the keys [0, keys) those that any query of the block may see, or a few more.
   virtual Range visible(const Place& block) const { return block.keys; }
   virtual Cover cover(const Place&) const { return Cover::kAll; }
+  // What a query sees follows from its place alone, and visible() of one query is exactly that.
+  virtual bool sees_by_place() const { return true; }
   // Selects: what is hidden becomes −∞ whatever was there.
   virtual void add(const Place&, Tile) const {}
   virtual void add(const Place&, RowsOf<double>) const {}

@@ -43,6 +43,26 @@ Tensor heads_of_mask(const Tensor& mask, const std::vector<std::int64_t>& heads)
   return some;
 }
 
+// What edits of `all` heads say to some of them.
+Edits heads_of_edits(const Edits& edits, const std::vector<std::int64_t>& heads, std::int64_t all) {
+  const std::vector<float>& scale = edits.head_scale;
+  check(scale.empty() || static_cast<std::int64_t>(scale.size()) == all, "MultiHead: edits have ", scale.size(),
+        " scales for ", all, " heads");
+  Edits some{.hidden = heads_of_mask(edits.hidden, heads)};
+  for (std::size_t i = 0; i < heads.size() && !scale.empty(); ++i) {
+    some.head_scale.push_back(scale[static_cast<std::size_t>(heads[i])]);
+  }
+  for (const ReplacedRow& row : edits.rows) {
+    check(row.head >= 0 && row.head < all, "MultiHead: edits replace a row of head ", row.head, ", expected below ",
+          all);
+    const auto found = std::find(heads.begin(), heads.end(), row.head);
+    if (found == heads.end()) continue;
+    some.rows.push_back(row);
+    some.rows.back().head = found - heads.begin();
+  }
+  return some;
+}
+
 }  // namespace
 
 Tensor MultiHeadTrace::weights(const AskedWeights& asked) const {
@@ -111,6 +131,11 @@ MultiHeadResult MultiHead::operator()(Var queries, Var keys, Var values, const A
     AttendOptions own = options;
     own.key = options.key.at(i);  // parts drop apart from each other
     own.mask = heads_of_mask(options.mask, part.heads);
+    Edits edits;
+    if (options.edits != nullptr && parts_.size() > 1) {
+      edits = heads_of_edits(*options.edits, part.heads, settings_.heads);
+      own.edits = &edits;
+    }
     const Needs needs = part.attention.mechanism().needs();
     Var q, k;
     if (needs.rows) {

@@ -53,6 +53,34 @@ TEST(List, SpeaksJson) {
   EXPECT_TRUE(all.out.starts_with("[{\"name\": \"additive\"") && all.out.ends_with("}]\n")) << all.out;
 }
 
+TEST(List, ExplainsWhatALineCosts) {
+  const Outcome told =
+      shell("$regard list --threads 1 --explain 'scaled_dot | causal | sparsemax' --shape 2,4,100,100,20");
+  EXPECT_EQ(told.status, 0);
+  EXPECT_TRUE(
+      told.out.starts_with("scaled_dot | causal | sparsemax | sum\n"
+                           "  shape    batch 2, heads 4, queries 100, keys 100, width 20\n"
+                           "  kernels  product tiles; whole rows; "))
+      << told.out;
+  EXPECT_TRUE(has(told,
+                  ", 1 thread\n  pairs    40400 of 80000 are seen\n"
+                  "  work     3.23 Mflop forward, 8.08 Mflop backward\n  memory   "))
+      << told.out;
+  EXPECT_TRUE(has(told, "  slower   sparsemax needs whole rows: ")) << told.out;
+  EXPECT_TRUE(has(told, "  slower   width 20 is no multiple of 16: ")) << told.out;
+  EXPECT_TRUE(
+      has(shell("$regard list --explain 'scaled_dot | causal'"), "  slower   nothing: this is the fastest path"));
+  EXPECT_TRUE(has(shell("$regard list --explain 'dot | mask'"), "which are seen, the call says"));
+  const Outcome json = shell("$regard list --json --explain additive --shape 1,2,9,9,16");
+  EXPECT_EQ(lines(json.out), 1);
+  EXPECT_TRUE(json.out.starts_with(R"({"line": "additive | global | softmax | sum", "batch": 1, "heads": 2, )"
+                                   R"("queries": 9, "keys": 9, "width": 16, "score": "additive tiles", )"))
+      << json.out;
+  EXPECT_TRUE(has(json, R"("whole_rows": false, "slower": ["additive is no matrix product: additive tiles"])"))
+      << json.out;
+  EXPECT_TRUE(has(json, R"("visible_pairs": 162, )")) << json.out;
+}
+
 TEST(List, MistakesAreOneLine) {
   for (const auto& [arguments, words] :
        {std::pair("--line 'aditive | causal'",
@@ -60,6 +88,10 @@ TEST(List, MistakesAreOneLine) {
                   "'additive'? known: additive, "),
         std::pair("--line ''", "regard: expected a score, got nothing in \"\""),
         std::pair("--family scroe", "regard: unknown family 'scroe'; did you mean 'score'?"),
+        std::pair("--explain dot --line dot", "regard: list: "), std::pair("--shape 1,2,3,4,5", "regard: list: "),
+        std::pair("--explain dot --shape 1,2,3,4", "regard: list: "),
+        std::pair("--explain dot --shape 1,2,0,4,5", "regard: list: --shape has 0, expected five numbers from 1 on"),
+        std::pair("--explain location:4", "regard: attend: location:4 is made for at most 4 positions"),
         std::pair("--family read --line dot", "regard: list: ")}) {
     const Outcome outcome = shell(std::string("$regard list ") + arguments + " 2>&1 >/dev/null");
     EXPECT_EQ(outcome.status, 2) << arguments;

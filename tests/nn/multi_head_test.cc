@@ -128,6 +128,46 @@ TEST(MultiHead, HeadsMayDiffer) {
   EXPECT_THROW(made.trace.weights({.head = 5}), Error);
 }
 
+// Edits name heads as the layer numbers them, whichever of its mechanisms they belong to.
+TEST(MultiHead, EditsReachTheHeadsTheyName) {
+  for (const std::vector<std::string>& lines :
+       std::vector<std::vector<std::string>>{{"scaled_dot"}, {"dot", "scaled_dot", "dot"}}) {
+    Model model({.heads = 3, .query = 6, .key = 5, .value = 4, .width = 2, .lines = lines});
+    Tape tape;
+    const auto run = [&](const Edits* edits) {
+      return model.attention(tape.use(*model.x), tape.use(*model.k), tape.use(*model.v), {.edits = edits});
+    };
+    const MultiHeadResult plain = run(nullptr);
+    const std::vector<float> weights = {0, 0.5f, 0, 2};
+    Edits edits{.rows = {{.item = 1, .head = 2, .query = 1, .weights = weights}}};
+    const MultiHeadResult replaced = run(&edits);
+    for (std::int64_t head = 0; head < 3; ++head) {
+      const Tensor before = plain.trace.weights({.item = 1, .head = head});
+      const Tensor after = replaced.trace.weights({.item = 1, .head = head});
+      EXPECT_EQ(same_bits(before, after), head != 2) << head;
+      for (std::int64_t j = 0; j < 4 && head == 2; ++j) {
+        EXPECT_EQ(after.data<double>()[4 + j], static_cast<double>(weights[static_cast<std::size_t>(j)]));
+      }
+    }
+    // Without any head only the bias of the output is left; without the others, the outputs of single heads add up.
+    const auto with = [&](std::vector<float> scale) {
+      const Edits scaled{.head_scale = std::move(scale)};
+      return run(&scaled).output.value().clone();
+    };
+    const Tensor none = with({0, 0, 0}), first = with({1, 0, 0}), second = with({0, 1, 0}), third = with({0, 0, 1});
+    const Tensor two = with({2, 0, 0});
+    for (std::int64_t i = 0; i < none.size(); ++i) {
+      const auto at = [&](const Tensor& x) { return x.data<double>()[i] - none.data<double>()[i]; };
+      EXPECT_NEAR(at(first) + at(second) + at(third), at(plain.output.value()), 1e-12);
+      EXPECT_NEAR(at(two), 2 * at(first), 1e-12);
+    }
+    EXPECT_FALSE(same_bits(first, second));
+    edits.rows[0].head = 3;
+    EXPECT_THROW(run(&edits), Error);
+    EXPECT_THROW(with({1, 2}), Error);
+  }
+}
+
 TEST(MultiHead, WhatDoesNotFitIsAnError) {
   Parameters parameters;
   const Builder builder(parameters, RandomKey(1));

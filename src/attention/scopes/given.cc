@@ -11,6 +11,7 @@ class Demand : public Scope {
   void check_call(const Given& given) const override {
     check(given.*what_, "attend: the scope '", name_, "' needs ", name_, ", which the call does not give");
   }
+  bool sees_by_place() const override { return what_ == &Given::bias; }
 
  private:
   std::string_view name_;

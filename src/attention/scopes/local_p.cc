@@ -38,6 +38,7 @@ class LocalPredictive : public Scope {
     }
     return all;
   }
+  bool sees_by_place() const override { return false; }
   Cover cover(const Place& place) const override { return visible(place).count() == 0 ? Cover::kNone : Cover::kSome; }
   void add(const Place& place, Tile s) const override { select(place, s); }
   void add(const Place& place, RowsOf<double> s) const override { select(place, s); }
