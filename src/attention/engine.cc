@@ -258,11 +258,18 @@ Cover mask_cover(const View<T>& view, const Place& place) {
   for (std::int64_t i = place.queries.begin; i < place.queries.end; ++i) {
     const std::int8_t* row =
         view.mask + place.item * view.mask_steps[0] + place.head * view.mask_steps[1] + i * view.mask_steps[2];
-    for (std::int64_t j = place.keys.begin; j < place.keys.end; ++j) {
-      const bool seen = row[j * view.mask_steps[3]] != 0;
-      any |= seen;
-      all &= seen;
+    if (view.mask_steps[3] == 1) {
+      const std::int8_t *begin = row + place.keys.begin, *end = row + place.keys.end;
+      all = all && std::memchr(begin, 0, size(place.keys.count())) == nullptr;
+      any = any || std::find_if(begin, end, [](std::int8_t seen) { return seen != 0; }) != end;
+    } else {
+      for (std::int64_t j = place.keys.begin; j < place.keys.end; ++j) {
+        const bool seen = row[j * view.mask_steps[3]] != 0;
+        any |= seen;
+        all &= seen;
+      }
     }
+    if (any && !all) return Cover::kSome;
   }
   return !any ? Cover::kNone : all ? Cover::kAll : Cover::kSome;
 }
@@ -273,6 +280,10 @@ void mask_select(const View<T>& view, const Place& place, RowsOf<T> s) {
     const std::int8_t* row = view.mask + place.item * view.mask_steps[0] + place.head * view.mask_steps[1] +
                              (place.queries.begin + static_cast<std::int64_t>(i)) * view.mask_steps[2] +
                              place.keys.begin * view.mask_steps[3];
+    if (view.mask_steps[3] == 1) {
+      select_row(row, s.width, s.row(i));
+      continue;
+    }
     for (std::size_t j = 0; j < s.width; ++j) {
       if (row[static_cast<std::int64_t>(j) * view.mask_steps[3]] == 0) s.row(i)[j] = kHidden<T>;
     }
