@@ -495,29 +495,36 @@ void forward_block(const BlockWork<T>& work, const Packed<T>& values, Buffers<T>
     const KeysOf<T> v = work.values_of(values, tile, t);
     selected_product(as_matrix(RowsOf<const T>(p)), v.rows, v.finite, to, fresh, at.ahead);
   };
-  bool fresh = true;  // nothing is read yet
   if (align.streams()) {
     std::fill_n(peak, work.rows(), kHidden<T>);
     std::fill_n(tau, work.rows(), T(0));
-    work.for_each_tile(false, [&](const Place& whole, std::int64_t tile_number, Cover whole_cover) {
-      if (fresh && whole_cover != Cover::kAll) {
-        clear(out);
-        fresh = false;
+    bool touched[kMostQueries / kQueryPart] = {};  // which parts of the queries have read something
+    const auto clear_untouched = [&] {
+      for (std::int64_t i = 0; i * kQueryPart < work.place.queries.count(); ++i) {
+        const std::size_t first_row = size(i * kQueryPart), rest = work.rows() - first_row;
+        if (!touched[i]) clear(rows_from(out, i * kQueryPart, std::min(rest, size(kQueryPart))));
+        touched[i] = true;
       }
+    };
+    work.for_each_tile(false, [&](const Place& whole, std::int64_t tile_number, Cover whole_cover) {
+      const bool together = whole_cover == Cover::kAll;
+      if (together && std::any_of(touched, std::end(touched), [](bool each) { return each; })) clear_untouched();
       work.for_each_part(whole, tile_number, whole_cover, kQueryPart, kMostQueries,
                          [&](const Place& part, std::int64_t t, Cover cover) {
                            const std::int64_t row = part.queries.begin - work.place.queries.begin;
                            const std::size_t count = size(part.queries.count());
+                           const bool fresh = !touched[row / kQueryPart];
                            const RowsOf<T> s{at.s, count, size(part.keys.count()), size(at.stride)};
                            const RowsOf<T> to = rows_from(out, row, count);
                            work.score(part, t, cover, rows_from(q, row, count), s, at.ahead);
                            align.absorb(s, peak + row, tau + row, at.factor);
                            if (!fresh) scale_rows(to, at.factor);
                            read(part, t, s, to, fresh);
+                           touched[row / kQueryPart] = true;
                          });
-      fresh = false;
+      if (together) std::fill(touched, std::end(touched), true);
     });
-    if (fresh) clear(out);
+    clear_untouched();
     align.settle(work.rows(), peak, tau, at.factor);
     scale_rows(out, at.factor);
     return;
@@ -530,6 +537,7 @@ void forward_block(const BlockWork<T>& work, const Packed<T>& values, Buffers<T>
   const RowsOf<T> whole{at.s, work.rows(), size(work.span()), size(at.stride)};
   align.solve(whole, peak, tau);
   align.weigh(whole, peak, tau);
+  bool fresh = true;  // nothing is read yet
   work.for_each_tile(false, [&](const Place& tile, std::int64_t t, Cover) {
     read(tile, t, work.part(at.s, at.stride, tile, true), out, fresh);
     fresh = false;
