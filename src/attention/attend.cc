@@ -1,6 +1,6 @@
 #include "regard/attention/attend.h"
 
-#include "attention/mechanism.h"
+#include "attention/engine.h"
 #include "autograd/by_type.h"
 #include "base/check.h"
 

@@ -320,11 +320,18 @@ Cover mask_cover(const View<T>& view, const Place& place) {
   for (std::int64_t i = place.queries.begin; i < place.queries.end; ++i) {
     const std::int8_t* row =
         view.mask + place.item * view.mask_steps[0] + place.head * view.mask_steps[1] + i * view.mask_steps[2];
-    for (std::int64_t j = place.keys.begin; j < place.keys.end; ++j) {
-      const bool seen = row[j * view.mask_steps[3]] != 0;
-      any |= seen;
-      all &= seen;
+    if (view.mask_steps[3] == 1) {
+      const std::int8_t *begin = row + place.keys.begin, *end = row + place.keys.end;
+      all = all && std::memchr(begin, 0, size(place.keys.count())) == nullptr;
+      any = any || std::find_if(begin, end, [](std::int8_t seen) { return seen != 0; }) != end;
+    } else {
+      for (std::int64_t j = place.keys.begin; j < place.keys.end; ++j) {
+        const bool seen = row[j * view.mask_steps[3]] != 0;
+        any |= seen;
+        all &= seen;
+      }
     }
+    if (any && !all) return Cover::kSome;
   }
   return !any ? Cover::kNone : all ? Cover::kAll : Cover::kSome;
 }
@@ -335,6 +342,10 @@ void mask_select(const View<T>& view, const Place& place, RowsOf<T> s) {
     const std::int8_t* row = view.mask + place.item * view.mask_steps[0] + place.head * view.mask_steps[1] +
                              (place.queries.begin + static_cast<std::int64_t>(i)) * view.mask_steps[2] +
                              place.keys.begin * view.mask_steps[3];
+    if (view.mask_steps[3] == 1) {
+      select_row(row, s.width, s.row(i));
+      continue;
+    }
     for (std::size_t j = 0; j < s.width; ++j) {
       if (row[static_cast<std::int64_t>(j) * view.mask_steps[3]] == 0) s.row(i)[j] = kHidden<T>;
     }
@@ -711,33 +722,36 @@ void forward_block(const BlockWork<T>& work, const Packed<T>& values, Buffers<T>
     selected_product(as_matrix(RowsOf<const T>(p)), v.rows, v.finite, to, fresh, at.ahead);
     if (view.table != nullptr) view.stages.read->forward(tile, p, view.table_of(tile.head), to);
   };
-  bool fresh = true;  // nothing is read yet
-  if (pointer) {
-    clear(out);
-    fresh = false;
-  }
   if (!at.whole) {
     std::fill_n(peak, work.rows(), kHidden<T>);
     std::fill_n(tau, work.rows(), T(0));
-    work.for_each_tile(false, [&](const Place& whole, std::int64_t tile_number, Cover whole_cover) {
-      if (fresh && whole_cover != Cover::kAll) {
-        clear(out);
-        fresh = false;
+    bool touched[kMostQueries / kQueryPart] = {};  // which parts of the queries have read something
+    const auto clear_untouched = [&] {
+      for (std::int64_t i = 0; i * kQueryPart < work.place.queries.count(); ++i) {
+        const std::size_t first_row = size(i * kQueryPart), rest = work.rows() - first_row;
+        if (!touched[i]) clear(rows_from(out, i * kQueryPart, std::min(rest, size(kQueryPart))));
+        touched[i] = true;
       }
+    };
+    work.for_each_tile(false, [&](const Place& whole, std::int64_t tile_number, Cover whole_cover) {
+      const bool together = whole_cover == Cover::kAll;
+      if (together && std::any_of(touched, std::end(touched), [](bool each) { return each; })) clear_untouched();
       work.for_each_part(whole, tile_number, whole_cover, kQueryPart, kMostQueries,
                          [&](const Place& part, std::int64_t t, Cover cover) {
                            const std::int64_t row = part.queries.begin - work.place.queries.begin;
                            const std::size_t count = size(part.queries.count());
+                           const bool fresh = !touched[row / kQueryPart];
                            const RowsOf<T> s{at.s, count, size(part.keys.count()), size(at.stride)};
                            const RowsOf<T> to = rows_from(out, row, count);
                            work.score(part, t, cover, rows_from(q, row, count), s, at.ahead);
                            align.absorb(s, peak + row, tau + row, at.factor);
                            if (!fresh) scale_rows(to, at.factor);
                            read(part, t, s, to, fresh);
+                           touched[row / kQueryPart] = true;
                          });
-      fresh = false;
+      if (together) std::fill(touched, std::end(touched), true);
     });
-    if (fresh) clear(out);
+    clear_untouched();
     align.settle(work.rows(), peak, tau, at.factor);
     scale_rows(out, at.factor);
     return;
@@ -751,6 +765,8 @@ void forward_block(const BlockWork<T>& work, const Packed<T>& values, Buffers<T>
   solve(work, at, whole, peak, tau);
   align.weigh(whole, peak, tau);
   work.choose(whole);
+  bool fresh = !pointer;  // nothing is read yet
+  if (pointer) clear(out);
   work.for_each_tile(false, [&](const Place& tile, std::int64_t t, Cover) {
     read(tile, t, work.part(at.s, at.stride, tile, true), out, fresh);
     fresh = false;
@@ -1308,7 +1324,6 @@ Attention attend_lowered(const Mechanism& mechanism, const Inputs& in, const Low
   call.staged = options.staged;
   if (call.choices.defined()) std::fill_n(call.choices.data<std::int32_t>(), call.choices.size(), -1);
   if (call.advantage.defined()) std::memset(call.advantage.raw(), 0, call.advantage.bytes());
-  const bool draws = stages.align->draws() && call.draws;
   const bool pointer = stages.read->is_pointer();
   const Tensor values = pointer ? Tensor() : v.value();
   const Tensor context = tape.make({in.batch, in.sizes.heads, in.queries, pointer ? in.keys : v[3]}, type);

@@ -31,4 +31,8 @@ struct EngineRoom {
 // Of a call of which only shapes are looked at.
 EngineRoom engine_room(AttendCall call, const Tensor& values, bool bias_learns);
 
+// The call of what is lowered.
+Attention attend_lowered(const Mechanism& mechanism, const Inputs& in, const Lowered& made, Var v,
+                         const AttendOptions& options);
+
 }  // namespace regard

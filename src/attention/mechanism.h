@@ -344,13 +344,6 @@ struct Stages {
   mutable std::list<AllLearned> known_;
 };
 
-// A call as the tiles see it, and the call of that.
-struct Lowered {
-  Var q, k, theta, table, centres, bias;
-};
-Attention attend_lowered(const Mechanism& mechanism, const Inputs& in, const Lowered& made, Var v,
-                         const AttendOptions& options);
-
 // The sizes with what is left out filled in.
 AttendSizes completed(AttendSizes sizes);
 std::int64_t hidden_of(const Term& term, const AttendSizes& sizes);  // of the line, or else of the layer

@@ -361,6 +361,18 @@ void SoftmaxPullback(Tile s, float sharpness, const float* peak, const float* ta
   }
 }
 
+void SelectRow(const std::int8_t* mask, std::size_t count, float* s) {
+  const Tag16 d;
+  const hn::RebindToSigned<Tag16> wide;
+  const hn::Rebind<std::int8_t, Tag16> narrow;
+  std::size_t j = 0;
+  for (; j + kPartLanes <= count; j += kPartLanes) {
+    const auto hidden = hn::Eq(hn::PromoteTo(wide, hn::LoadU(narrow, mask + j)), hn::Zero(wide));
+    hn::StoreU(hn::IfThenElse(hn::RebindMask(d, hidden), hn::Set(d, kNothing), hn::LoadU(d, s + j)), d, s + j);
+  }
+  for (; j < count; ++j) s[j] = mask[j] == 0 ? kNothing : s[j];
+}
+
 void CountVisible(Rows s, float* count) {  // whole numbers: any order gives the same
   for (std::size_t i = 0; i < s.count; ++i) {
     count[i] = SumOf16(
@@ -467,6 +479,7 @@ HWY_EXPORT(SoftmaxAbsorb);
 HWY_EXPORT(SoftmaxSettle);
 HWY_EXPORT(SoftmaxWeigh);
 HWY_EXPORT(SoftmaxPullback);
+HWY_EXPORT(SelectRow);
 HWY_EXPORT(CountVisible);
 HWY_EXPORT(ShareVisible);
 HWY_EXPORT(DropTile);
@@ -513,6 +526,9 @@ void softmax_weigh(Tile s, float sharpness, const float* peak, const float* tau)
 }
 void softmax_pullback(Tile s, float sharpness, const float* peak, const float* tau, const float* delta, Tile dp) {
   HWY_DYNAMIC_DISPATCH(SoftmaxPullback)(s, sharpness, peak, tau, delta, dp);
+}
+void select_row(const std::int8_t* mask, std::size_t count, float* s) {
+  HWY_DYNAMIC_DISPATCH(SelectRow)(mask, count, s);
 }
 void count_visible(Rows s, float* count) { HWY_DYNAMIC_DISPATCH(CountVisible)(s, count); }
 void share_visible(Tile s, const float* count) { HWY_DYNAMIC_DISPATCH(ShareVisible)(s, count); }

@@ -68,6 +68,9 @@ void softmax_absorb(Tile s, float sharpness, float* peak, float* mass, float* fa
 void softmax_weigh(Tile s, float sharpness, const float* peak, const float* tau);  // s becomes exp(z − τ)
 void softmax_pullback(Tile s, float sharpness, const float* peak, const float* tau, const float* delta, Tile dp);
 
+// Where the mask is 0, the score becomes −∞.
+void select_row(const std::int8_t* mask, std::size_t count, float* s);
+
 // Uniform: how many scores of a row are not hidden; then these become 1/count, the others 0.
 void count_visible(Rows s, float* count);
 void share_visible(Tile s, const float* count);
@@ -220,6 +223,11 @@ void softmax_pullback(RowsOf<T> s, T sharpness, const T* peak, const T* tau, con
 }
 
 template <class T>
+void select_row(const std::int8_t* mask, std::size_t count, T* s) {
+  for (std::size_t j = 0; j < count; ++j) s[j] = mask[j] == 0 ? -std::numeric_limits<T>::infinity() : s[j];
+}
+
+template <class T>
 void count_visible(RowsOf<const T> s, T* count) {
   for (std::size_t i = 0; i < s.count; ++i) {
     count[i] = 0;
@@ -322,6 +330,7 @@ inline void softmax_pullback(RowsOf<double> s, double sharpness, const double* p
                              const double* delta, RowsOf<double> dp) {
   reference::softmax_pullback(s, sharpness, peak, tau, delta, dp);
 }
+inline void select_row(const std::int8_t* mask, std::size_t count, double* s) { reference::select_row(mask, count, s); }
 inline void count_visible(RowsOf<const double> s, double* count) { reference::count_visible(s, count); }
 inline void share_visible(RowsOf<double> s, const double* count) { reference::share_visible(s, count); }
 inline void keep_tile(RowsOf<double> x, float p, const std::uint8_t* kept) { reference::keep_tile(x, p, kept); }

@@ -123,6 +123,23 @@ TEST(Tiles, SoftmaxAbsorbsTilesAsTheReferenceDoes) {
   }
 }
 
+TEST(Tiles, WhatAMaskHidesBecomesMinusInfinityWhateverItWas) {
+  for (const std::string& name : targets()) {
+    const TargetScope scope(name);
+    for (const std::size_t width : kSizes) {
+      std::vector<float> s = drawn(width, 10), exact = s;
+      std::vector<std::int8_t> mask(width);
+      for (std::size_t j = 0; j < width; ++j) {
+        mask[j] = static_cast<std::int8_t>(j % 3 == 0 ? 0 : j % 2 == 0 ? 1 : -128);
+        if (j % 6 == 0) s[j] = kNan;
+        exact[j] = mask[j] == 0 ? -kInfinity : s[j];
+      }
+      select_row(mask.data(), width, s.data());
+      EXPECT_TRUE(same(s, exact)) << name << ' ' << width;
+    }
+  }
+}
+
 TEST(Tiles, DropoutIsThatOfItsElementsAndCanBeRepeated) {
   for (const std::string& name : targets()) {
     const TargetScope scope(name);
