@@ -3,8 +3,8 @@
 // a row knows nothing of the rows beside it, so their number is a matter of speed. Only peak and τ of a row are kept;
 // the other two passes make the scores again.
 //
-// One tile's journey: score.forward -> bias -> scopes -> align -> dropout -> context += p·v, a dozen queries at a time,
-// so that their scores never leave the first cache.
+// One tile's journey: score.forward -> bias -> scopes -> align -> dropout -> context += p·v, for all queries of a block
+// where nothing is hidden; else a few at a time, and of the keys only what they see.
 #include <algorithm>
 #include <cstring>
 
@@ -448,12 +448,12 @@ struct BlockWork {
   }
 };
 
-// The memory of a thread. An align that streams wants the scores of a part forward and of a tile backward, the others
-// whole rows of as many queries as share them.
+// The memory of a thread. An align that streams wants the scores of a tile, the others whole rows.
 template <class T>
 struct Buffers {
   Buffers(const View<T>& view, const Plan& plan, bool backward)
       : streams(view.stages.align->streams()),
+        backwards(backward),
         most(backward && streams ? kBackTile : kMostQueries),
         stride(streams ? kKeyTile : std::max<std::int64_t>(1, (plan.longest + 15) / 16 * 16)),
         query_size((most * view.width + 15) / 16 * 16),
@@ -463,6 +463,7 @@ struct Buffers {
     q = memory;
     s = q + query_size;
     factor = s + score_size;
+    if (!backwards) return;
     dq = factor + (most + 15) / 16 * 16;
     dp = dq + query_size;
   }
@@ -470,7 +471,7 @@ struct Buffers {
     return {at, count, size(width), size(width)};
   }
 
-  bool streams;
+  bool streams, backwards;
   std::int64_t most, stride, query_size, score_size, total;
   T *q = nullptr, *s = nullptr, *factor = nullptr, *dq = nullptr, *dp = nullptr;
   Ahead* ahead = nullptr;
