@@ -3,8 +3,8 @@
 // a row knows nothing of the rows beside it, so their number is a matter of speed. Only peak and τ of a row are kept;
 // the other two passes make the scores again.
 //
-// One tile's journey: score.forward -> bias -> scopes -> align -> dropout -> context += p·v, a dozen queries at a time,
-// so that their scores never leave the first cache.
+// One tile's journey: score.forward -> bias -> scopes -> align -> dropout -> context += p·v, for all queries of a block
+// where nothing is hidden; else a few at a time, and of the keys only what they see.
 #include "attention/engine.h"
 
 #include <algorithm>
