@@ -183,7 +183,8 @@ def attention_ways(inputs, seed, function):
         return context
 
     def output(call):
-        parts = [run(call).detach()] + [leaf.grad for leaf in leaves[:3] if seed is not None]
+        parts = [run(call).detach()] + [torch.zeros_like(leaf) if leaf.grad is None else leaf.grad
+                                            for leaf in leaves[:3] if seed is not None]
         return torch.cat([part.reshape(-1) for part in parts])
 
     for name, call in (("eager", function), ("compile", None)):
@@ -297,7 +298,7 @@ def mechanism_formula(name, case):
         return torch.softmax(scores, -1) @ v
 
     def alone(scores, *rest):  # scores from tokens and maps only
-        return lambda q, k, v, *given: torch.softmax(scores(*given), -1) @ v + 0 * (q + k)
+        return lambda q, k, v, *given: torch.softmax(scores(*given), -1) @ v
 
     return {
         "dot": lambda q, k, v: attention(q, k, v, scale=1.0),
@@ -311,12 +312,12 @@ def mechanism_formula(name, case):
         "sparsemax": lambda q, k, v: product(q, k, v, sparsemax),
         "entmax15": lambda q, k, v: product(q, k, v, entmax15),
         # Weights in full, as they have to be when each query sees keys of its own.
-        "uniform": lambda q, k, v: (seen / seen.sum(-1, keepdim=True)).expand(*q.shape[:-1], -1) @ v + 0 * (q + k),
+        "uniform": lambda q, k, v: (seen / seen.sum(-1, keepdim=True)).expand(*q.shape[:-1], -1) @ v,
         "general": lambda q, k, v, w: attention(q @ w, k, v, scale=1.0),
         "additive": alone(additive_scores),
         "concat": alone(additive_scores),
         "projected": lambda q, k, v, x, y, wq, wk: attention(
-            heads_of(x @ wq, heads), heads_of(y @ wk, heads), v) + 0 * (q + k),
+            heads_of(x @ wq, heads), heads_of(y @ wk, heads), v),
         "location": alone(lambda x, w: x[:, None] @ w.mT),
         "dense_synth": alone(dense),
         "random_synth": alone(lambda r: r[None, :, :queries, :keys].expand(case["batch"], -1, -1, -1)),
@@ -331,6 +332,14 @@ def mechanism_formula(name, case):
 def ways_mechanism(name, case, q, k, v, dy, lengths, *given):
     """Forward and backward of a plain formulation."""
     yield from attention_ways((q, k, v, *given), dy, mechanism_formula(name, case))
+
+
+def ways_additive_projected(case, q, k, v, dy, theta):
+    """Additive attention of queries and keys that arrive projected."""
+    def function(q, k, v, theta):
+        return torch.softmax(torch.tanh(q[:, :, None] + k[:, None]) @ theta, -1) @ v
+
+    yield from attention_ways((q, k, v, theta), dy, function)
 
 
 ATTENTION = {"q": ("batch", "heads", "queries", "width"), "k": ("batch", "heads", "keys", "width"),
@@ -380,6 +389,10 @@ for name in ("dot", "scaled_dot", "softmax", "causal", "alibi", "cosine", "spars
     tokens, learned = GIVEN.get(name, (0, []))
     shapes = ATTENTION | dict(list(TOKENS.items())[:tokens]) | {f"learned{i}": x for i, x in enumerate(learned)}
     OPERATIONS["mechanism_" + name] = (functools.partial(ways_mechanism, name), shapes)
+
+OPERATIONS["additive_projected"] = (ways_additive_projected, {
+    "q": ("batch", "queries", "width"), "k": ("batch", "keys", "width"), "v": ("batch", "keys", "width"),
+    "dy": ("batch", "queries", "width"), "theta": ("width",)})
 
 EAGER_ONLY = False
 OUTPUT = False

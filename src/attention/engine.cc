@@ -109,7 +109,7 @@ struct View {
   // order. A unit has one or more lists of keys and of values.
   std::int64_t units() const { return v == nullptr ? key_groups : std::min(key_groups, value_groups); }
   std::int64_t unit_heads() const { return units() == 0 ? 0 : heads / units(); }
-  std::int64_t unit_keys() const { return units() == 0 ? 0 : key_groups / units(); }
+  std::int64_t unit_keys() const { return units() == 0 ? 1 : std::max<std::int64_t>(1, key_groups / units()); }
   std::int64_t unit_values() const { return units() == 0 || v == nullptr ? 0 : value_groups / units(); }
   // Keys and values come in lists, one an item and group.
   std::int64_t key_list(std::int64_t item, std::int64_t head) const {
@@ -422,7 +422,8 @@ struct BlockWork {
   }
   KeysOf<T> values_of(const Packed<T>& values, const Place& tile, std::int64_t t) const {
     const std::int64_t list = view.value_list(tile.item, tile.head);
-    const std::int64_t place_in = slot * view.unit_values() + list % view.value_groups % view.unit_values();
+    const std::int64_t place_in =
+        slot * view.unit_values() + list % view.value_groups % std::max<std::int64_t>(1, view.unit_values());
     return values.tile(segment, place_in, t, skipped_in(tile, t), view.value_rows(list, tile.keys));
   }
 

@@ -63,6 +63,7 @@ std::int64_t hidden_of(const Term& term, const AttendSizes& sizes) {
 }
 
 Var to_heads(Var x, std::int64_t heads) {
+  if (heads == 1) return reshape(x, {x[0], 1, x[1], x[2]});
   return transpose(reshape(x, {x[0], x[1], heads, x[2] / std::max<std::int64_t>(1, heads)}), 1, 2);
 }
 

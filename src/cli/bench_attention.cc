@@ -9,6 +9,7 @@
 #include "attention/mechanism.h"
 #include "base/check.h"
 #include "cli/bench.h"
+#include "regard/attention/attend.h"
 #include "regard/attention/mechanism.h"
 
 namespace regard::cli {
@@ -344,9 +345,87 @@ std::vector<Case> mechanism_cases() {
   return made;
 }
 
+// attend_additive: queries and keys arrive projected.
+struct ProjectedState {
+  explicit ProjectedState(const Size& s)
+      : size(s),
+        q(draw({s.batch, s.queries, s.width}, 1)),
+        k(draw({s.batch, s.keys, s.width}, 2)),
+        v(draw({s.batch, s.keys, s.width}, 3)),
+        dy(draw({s.batch, s.queries, s.width}, 4)),
+        theta(draw({s.width}, 5)),
+        lengths(static_cast<std::size_t>(s.batch), static_cast<std::int32_t>(s.keys)) {}
+
+  void run() {
+    tape.reset();
+    in = {tape.variable(q), tape.variable(k), tape.variable(v), tape.variable(theta)};
+    context = attend_additive(in[0], in[1], in[2], in[3], lengths).context;
+    tape.backward(context, dy);
+  }
+  double gap() const {
+    Tape exact;
+    std::array<Var, 4> wide;
+    const Tensor* const all[] = {&q, &k, &v, &theta};
+    for (std::size_t i = 0; i < wide.size(); ++i) wide[i] = exact.variable(all[i]->to(DType::kF64));
+    const Var good = attend_additive(wide[0], wide[1], wide[2], wide[3], lengths).context;
+    exact.backward(good, dy.to(DType::kF64));
+    double worst = 0;
+    const auto compare = [&](const Tensor& got, const Tensor& wanted) {
+      for (std::int64_t i = 0; i < wanted.size(); ++i) {
+        const double want = wanted.data<double>()[i];
+        const double share = std::abs(static_cast<double>(got.data<float>()[i]) - want) / (2e-4 * (1 + std::abs(want)));
+        if (!(share <= worst)) worst = share;
+      }
+    };
+    compare(context.value(), good.value());
+    for (std::size_t i = 0; i < in.size(); ++i) compare(tape.gradient(in[i]), exact.gradient(wide[i]));
+    return worst;
+  }
+  std::span<const float> output() {
+    result.clear();
+    const auto append = [&](const Tensor& x) {
+      result.insert(result.end(), x.data<float>(), x.data<float>() + x.size());
+    };
+    append(context.value());
+    for (std::size_t i = 0; i < 3; ++i) append(tape.gradient(in[i]));
+    return result;
+  }
+
+  Size size;
+  Tensor q, k, v, dy, theta;
+  std::vector<std::int32_t> lengths;
+  Floats result;
+  Tape tape;
+  std::array<Var, 4> in;
+  Var context;
+};
+
+Job projected_job(const Size& size) {
+  const auto state = std::make_shared<ProjectedState>(size);
+  Job made;
+  made.run = [=] { state->run(); };
+  made.gap = [=] { return state->gap(); };
+  made.inputs = {{"q", numbers_of(state->q)},
+                 {"k", numbers_of(state->k)},
+                 {"v", numbers_of(state->v)},
+                 {"dy", numbers_of(state->dy)},
+                 {"theta", numbers_of(state->theta)}};
+  made.output = [=] { return state->output(); };
+  made.memory = {state};
+  return made;
+}
+
 std::vector<Case> additive_cases() {
   const Size size{.batch = 64, .heads = 1, .queries = 20, .keys = 40, .width = 512};
-  return {{.name = "additive",
+  return {{.name = "projected",
+           .operation = "additive_projected",
+           .parameters = parameters_of(size),
+           .flops = 4.0 * static_cast<double>(size.batch * size.queries * size.keys * size.width),  // + and tanh
+           .peers = {"torch"},
+           .tolerance = 1e-3,
+           .memory = true,
+           .prepare = [=] { return projected_job(size); }},
+          {.name = "additive",
            .operation = "mechanism_additive",
            .parameters = parameters_of(size),
            .flops = 4.0 * static_cast<double>(size.batch * size.queries * size.keys * size.width),  // + and tanh

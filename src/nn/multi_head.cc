@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "attention/mechanism.h"
 #include "base/check.h"
 
 namespace regard {
@@ -26,10 +27,6 @@ MultiHeadSettings completed(MultiHeadSettings s) {
   check(lines == 1 || s.groups == s.heads, "MultiHead: heads with mechanisms of their own do not share keys, got ",
         s.groups, " groups for ", s.heads, " heads");
   return s;
-}
-
-Var to_heads(Var x, std::int64_t heads) {  // [batch, length, heads·width] to [batch, heads, length, width]
-  return transpose(reshape(x, {x[0], x[1], heads, x[2] / heads}), 1, 2);
 }
 
 Tensor heads_of_mask(const Tensor& mask, const std::vector<std::int64_t>& heads) {

@@ -81,6 +81,7 @@ TEST(Bench, SmallCasesAgreeWithTheirReferences) {
                            "attention/both_64_padding_dropout",
                            "attention/weights_of_a_head",
                            "mechanisms/alibi",
+                           "additive/projected",
                            "additive/additive"}) {
     const std::string text = name;
     const Outcome outcome = ask(text.substr(0, text.find('/')), "check " + text + "\\n");
