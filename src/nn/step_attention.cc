@@ -9,18 +9,18 @@
 namespace regard {
 namespace {
 
-const AddCard location_aware(Family::kScore,
-                             {.name = "location_aware",
-                              .formula = "vᵀ tanh(Wq + Vk_j + U f_j + b), f = F ∗ the weights of the query before",
-                              .paper = "Chorowski et al. 2015",
-                              .kernel = "a step of operations",
-                              .module = "LocationAwareAttention"});
-const AddCard coverage(Family::kScore,
-                       {.name = "coverage",
-                        .formula = "vᵀ tanh(Wq + Vk_j + w·c_j + b), c = Σ of the weights of all queries before",
-                        .paper = "See et al. 2017",
-                        .kernel = "a step of operations",
-                        .module = "CoverageAttention"});
+const AddCard location_aware_card(Family::kScore,
+                                  {.name = "location_aware",
+                                   .formula = "vᵀ tanh(Wq + Vk_j + U f_j + b), f = F ∗ the weights of the query before",
+                                   .paper = "Chorowski et al. 2015",
+                                   .kernel = "a step of operations",
+                                   .module = "LocationAwareAttention"});
+const AddCard coverage_card(Family::kScore,
+                            {.name = "coverage",
+                             .formula = "vᵀ tanh(Wq + Vk_j + w·c_j + b), c = Σ of the weights of all queries before",
+                             .paper = "See et al. 2017",
+                             .kernel = "a step of operations",
+                             .module = "CoverageAttention"});
 
 }  // namespace
 
