@@ -44,7 +44,7 @@ Maps maps_of(const Mechanism& mechanism, const ExplainShape& shape, std::int64_t
   const auto zeros = [&](const Shape& of) { return tape.variable(Tensor::zeros(of, shape.dtype)); };
   AttendOptions options;
   options.heads = shape.heads;
-  options.hidden = shape.hidden > 0 ? shape.hidden : shape.width;
+  options.hidden = shape.hidden;
   options.first_query = shape.first_query;
   if (needs.query_tokens) options.query_tokens = zeros({batch, shape.queries, shape.query_token});
   if (needs.key_tokens) options.key_tokens = zeros({batch, shape.keys, shape.key_token});

@@ -53,7 +53,8 @@ const Stages::AllLearned& Stages::learned(const AttendSizes& sizes) const {
 
 AttendSizes completed(AttendSizes sizes) {
   if (sizes.key_width == 0) sizes.key_width = sizes.width;
-  if (sizes.hidden == 0) sizes.hidden = sizes.width > 0 ? sizes.width : sizes.key_token;
+  const std::int64_t token = sizes.key_token > 0 ? sizes.key_token : sizes.query_token;
+  if (sizes.hidden == 0) sizes.hidden = sizes.width > 0 ? sizes.width : token / std::max<std::int64_t>(1, sizes.heads);
   return sizes;
 }
 

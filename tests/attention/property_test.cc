@@ -231,7 +231,7 @@ Terms find_terms(const Case& c, const Outcome& exact, const Outcome& got) {
   constexpr double kUsualLambda = 200, kUsualSlope = 64;
   const Call& call = c.clean;
   const std::string& align = c.line.align.name;
-  const bool plain = is_plain(c), cosine = c.line.score.name == "cosine";
+  const bool plain = is_plain(c), cosine = c.line.score.name == "cosine", hard = align == "hard";
   const double keep = 1 / (1 - static_cast<double>(call.dropout)), sharp = 1 / c.temperature;
   const double gates = std::all_of(c.line.scopes.begin(), c.line.scopes.end(), is_known) ? 1 : 8;
   const auto alibis = static_cast<double>(c.has("alibi") ? 1 : 0);
@@ -262,7 +262,7 @@ Terms find_terms(const Case& c, const Outcome& exact, const Outcome& got) {
     for (std::int64_t j = 0; j < c.keys; ++j) {
       const bool different =
           (p[j] == 0) != (p32[j] == 0) && (align != "softmax" || std::max<double>(p[j], p32[j]) > 1e-6);
-      kink |= different;
+      kink |= different || (hard && std::abs(p[j] - static_cast<double>(p32[j])) > 1e-3);  // another key was drawn
       if (!c.sees(item, head, i, j)) continue;
       any = true;
       double of_score = plain ? 0 : kUsualLambda;
@@ -306,7 +306,7 @@ Terms find_terms(const Case& c, const Outcome& exact, const Outcome& got) {
       const std::size_t at = size(j);
       if (p[j] == 0 && p32[j] == 0) continue;
       double weight = keep * (p[j] + 2 * lambda * slope[at] + (kink ? 2 * lambda : 0));
-      if (kink && gates > 1) weight = kInfinite;
+      if (kink && (gates > 1 || hard)) weight = kInfinite;
       if (call.pointer) terms.parts[kContext][size(row * c.keys + j)] += weight;
       for (std::int64_t x = 0; x < c.values && !call.pointer; ++x) {
         terms.parts[kContext][size(row * c.values + x)] +=
