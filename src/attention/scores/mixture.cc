@@ -37,7 +37,7 @@ class Mixture : public TileScore<Mixture> {
     return all;
   }
   void check_call(const Inputs& in) const override {
-    for_each_part(in, [](const Score& part, const Inputs& mine) { part.check_call(mine); });
+    for (const auto& part : parts_) part->check_call(in);
   }
   Widths widths(const AttendSizes& sizes) const override {
     Widths all{0, 0, count()};
