@@ -141,14 +141,16 @@ void gumbel_pullback(const ChoiceRow<T>& row, const RowNoise& noise, std::span<c
   read_choices(row, choices);
 }
 
-#define REGARD_CHOICES(T)                                                                                   \
-  template void draw_keys(const ChoiceRow<T>&, const RowNoise&, std::span<std::int32_t>);                   \
-  template void likeliest_key(const ChoiceRow<T>&, std::span<std::int32_t>);                                \
-  template void read_choices(const ChoiceRow<T>&, std::span<const std::int32_t>);                           \
-  template void reinforce_pullback(const ChoiceRow<T>&, std::span<const std::int32_t>, double, double, T*); \
-  template void gumbel_pullback(const ChoiceRow<T>&, const RowNoise&, std::span<const std::int32_t>, double, T*);
-REGARD_CHOICES(float)
-REGARD_CHOICES(double)
-#undef REGARD_CHOICES
+template void draw_keys(const ChoiceRow<float>&, const RowNoise&, std::span<std::int32_t>);
+template void likeliest_key(const ChoiceRow<float>&, std::span<std::int32_t>);
+template void read_choices(const ChoiceRow<float>&, std::span<const std::int32_t>);
+template void reinforce_pullback(const ChoiceRow<float>&, std::span<const std::int32_t>, double, double, float*);
+template void gumbel_pullback(const ChoiceRow<float>&, const RowNoise&, std::span<const std::int32_t>, double, float*);
+template void draw_keys(const ChoiceRow<double>&, const RowNoise&, std::span<std::int32_t>);
+template void likeliest_key(const ChoiceRow<double>&, std::span<std::int32_t>);
+template void read_choices(const ChoiceRow<double>&, std::span<const std::int32_t>);
+template void reinforce_pullback(const ChoiceRow<double>&, std::span<const std::int32_t>, double, double, double*);
+template void gumbel_pullback(const ChoiceRow<double>&, const RowNoise&, std::span<const std::int32_t>, double,
+                              double*);
 
 }  // namespace regard
