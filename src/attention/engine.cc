@@ -436,7 +436,10 @@ struct BlockWork {
     } else {
       clear(s);
     }
-    if (view.bias != nullptr) {
+    if (view.bias != nullptr && view.bias_steps[3] == 1) {
+      const RowsOf<const T> rows = {view.bias + bias_at(tile, 0), s.count, s.width, size(view.bias_steps[2])};
+      add_scaled_copy(rows, T(1), s);
+    } else if (view.bias != nullptr) {
       for (std::size_t i = 0; i < s.count; ++i) {
         const T* from = view.bias + bias_at(tile, i);
         for (std::size_t j = 0; j < s.width; ++j)
@@ -911,10 +914,14 @@ void backward_block(const BlockWork<T>& work, const Packed<T>& values, Buffers<T
                          to.theta == nullptr ? nullptr : to.theta + part.head * view.call.theta[1]});
     if (to.bias == nullptr) return;
     for (std::size_t i = 0; i < ds.count; ++i) {
-      T* bias = to.bias + work.bias_at(part, i);
-      for (std::size_t j = 0; j < ds.width; ++j) {
-        T& sum = bias[static_cast<std::int64_t>(j) * view.bias_steps[3]];
-        sum = (sum + ds.row(i)[j]) + T(0);  // see plain_zeros
+      T* const bias = to.bias + work.bias_at(part, i);
+      const T* const more = ds.row(i);
+      const auto add = [&](T& sum, T x) { sum = (sum + x) + T(0); };  // see plain_zeros
+      if (view.bias_steps[3] == 1) {
+        for (std::size_t j = 0; j < ds.width; ++j) add(bias[j], more[j]);
+      } else {
+        for (std::size_t j = 0; j < ds.width; ++j)
+          add(bias[static_cast<std::int64_t>(j) * view.bias_steps[3]], more[j]);
       }
     }
   };
