@@ -37,8 +37,19 @@ class Decoding {
                       std::span<const std::int32_t> previous) = 0;
 };
 
+struct AskedAttention {
+  std::int64_t layer = -1;  // −1: the last
+  std::int64_t head = -1;   // −1: the mean of all heads
+};
+
+struct AskedMap {
+  std::int64_t layer = -1;  // −1: the last
+  std::int64_t head = -1;   // −1: the mean of all heads
+};
+
 class SequenceModel {
  public:
+  using Asked = AskedAttention;
   virtual ~SequenceModel() = default;
 
   struct Loss {
@@ -57,10 +68,6 @@ class SequenceModel {
 
   // Where it looked when told the targets of the batch: a map a row of the batch, [target steps of the row, length of
   // its source], the step that writes the end included. Empty for models without attention.
-  struct Asked {
-    std::int64_t layer = -1;  // −1: the last
-    std::int64_t head = -1;   // −1: the mean of all heads
-  };
   virtual std::vector<Tensor> attention(const Batch& batch, const Asked& asked = {}) const = 0;
 };
 
