@@ -38,6 +38,26 @@ const Tensor& Average::of(const Parameter& parameter) const {
   return averages_[parameter.index];
 }
 
+void Average::resume(const std::map<std::string, Tensor>& averages, std::int64_t updates) {
+  check(!in_use_, "average: resume while the averages are in use");
+  check(updates >= 0 && (updates > 0 || averages.empty()), "average: ", averages.size(), " averages after ", updates,
+        " updates");
+  std::vector<Tensor> copies(averages_.size());
+  std::size_t used = 0;
+  for (const Parameter& parameter : parameters_) {
+    const auto found = averages.find(parameter.name);
+    if (found == averages.end()) continue;
+    check(parameter.index < copies.size() && found->second.shape() == parameter.value.shape() &&
+              found->second.dtype() == parameter.value.dtype(),
+          "average: '", parameter.name, "' is ", parameter.value, ", its average ", found->second);
+    copies[parameter.index] = found->second.clone();
+    ++used;
+  }
+  check(used == averages.size(), "average: ", averages.size(), " averages, of which ", used, " are the model's");
+  averages_ = std::move(copies);
+  updates_ = updates;
+}
+
 void Average::swap() {
   for (Parameter& parameter : parameters_) {
     if (parameter.index >= averages_.size() || !averages_[parameter.index].defined()) continue;

@@ -52,9 +52,13 @@ Optimizer::Optimizer(Parameters& parameters, const Groups& groups) : parameters_
   check(unused.empty(), "optimiser: no parameter belongs to group '", unused.empty() ? "" : *unused.begin(), "'");
 }
 
-void Optimizer::step(Gradients& gradients, double rate, double gradient_scale) {
+void Optimizer::check_parameters() const {
   check(parameters_.size() == group_of_.size(), "optimiser: made for ", group_of_.size(), " parameters, there are ",
         parameters_.size(), " now; make it after the model");
+}
+
+void Optimizer::step(Gradients& gradients, double rate, double gradient_scale) {
+  check_parameters();
   const FloatMode mode;
   gradients.settle();
   ++steps_;
@@ -66,9 +70,60 @@ void Optimizer::step(Gradients& gradients, double rate, double gradient_scale) {
   }
 }
 
+OptimizerState Optimizer::state() {
+  check_parameters();
+  OptimizerState out{.kind = kind(), .steps = steps_};
+  for (const Parameter& parameter : parameters_) {
+    for (const Kept& each : kept(parameter)) {
+      const std::string name = parameter.name + '/' + each.name;
+      if (each.tensor != nullptr && each.tensor->defined()) out.tensors.emplace(name, *each.tensor);
+      if (each.count != nullptr) out.counts.emplace(name, *each.count);
+    }
+  }
+  return out;
+}
+
+void Optimizer::resume(const OptimizerState& state) {
+  check_parameters();
+  check(state.kind == kind(), "optimiser: a state of ", state.kind, " for ", kind());
+  check(state.steps >= 0, "optimiser: a state after ", state.steps, " steps");
+  std::size_t tensors = 0, counts = 0;
+  const auto each_kept = [&](const auto& with_tensor, const auto& with_count) {
+    for (const Parameter& parameter : parameters_) {
+      for (const Kept& each : kept(parameter)) {
+        const std::string name = parameter.name + '/' + each.name;
+        if (each.tensor != nullptr) with_tensor(parameter, state.tensors.find(name), *each.tensor);
+        if (each.count != nullptr) with_count(name, state.counts.find(name), *each.count);
+      }
+    }
+  };
+  each_kept(
+      [&](const Parameter& parameter, auto found, const Tensor&) {
+        if (found == state.tensors.end()) return;  // it was never changed
+        ++tensors;
+        check(found->second.shape() == parameter.value.shape() && found->second.dtype() == parameter.value.dtype(),
+              "optimiser: '", found->first, "' is ", found->second, ", the parameter ", parameter.value);
+      },
+      [&](const std::string& name, auto found, std::int64_t) {
+        check(found != state.counts.end() && found->second >= 0, "optimiser: the state has no count '", name, "'");
+        ++counts;
+      });
+  check(tensors == state.tensors.size() && counts == state.counts.size(), "optimiser: the state is of a model with ",
+        state.tensors.size(), " tensors and ", state.counts.size(), " counts, here there are ", tensors, " and ",
+        counts);
+  each_kept([&](const Parameter&, auto found,
+                Tensor& tensor) { tensor = found == state.tensors.end() ? Tensor() : found->second.clone(); },
+            [](const std::string&, auto found, std::int64_t& count) { count = found->second; });
+  steps_ = state.steps;
+}
+
 Sgd::Sgd(Parameters& parameters, const SgdSettings& settings)
     : Optimizer(parameters, settings.groups), settings_(settings), moments_(parameters.size()) {
   check(settings.momentum >= 0 && settings.momentum < 1, "sgd: momentum is ", settings.momentum, ", expected 0 … 1");
+}
+
+std::vector<Optimizer::Kept> Sgd::kept(const Parameter& parameter) {
+  return {{.name = "moment", .tensor = &moments_[parameter.index]}};
 }
 
 void Sgd::change(const Parameter& parameter, const Tensor& gradient, const Change& change) {
@@ -90,6 +145,11 @@ Adadelta::Adadelta(Parameters& parameters, const AdadeltaSettings& settings)
     : Optimizer(parameters, settings.groups), settings_(settings), squares_(parameters.size()) {
   check(settings.decay >= 0 && settings.decay < 1, "adadelta: decay is ", settings.decay, ", expected 0 … 1");
   check(settings.epsilon > 0, "adadelta: epsilon is ", settings.epsilon, ", expected more than 0");
+}
+
+std::vector<Optimizer::Kept> Adadelta::kept(const Parameter& parameter) {
+  Squares& squares = squares_[parameter.index];
+  return {{.name = "gradients", .tensor = &squares.gradients}, {.name = "changes", .tensor = &squares.changes}};
 }
 
 void Adadelta::change(const Parameter& parameter, const Tensor& gradient, const Change& change) {
@@ -117,6 +177,13 @@ Adam::Adam(Parameters& parameters, const AdamSettings& settings)
   check(settings.beta1 >= 0 && settings.beta1 < 1, "adam: beta1 is ", settings.beta1, ", expected 0 … 1");
   check(settings.beta2 >= 0 && settings.beta2 < 1, "adam: beta2 is ", settings.beta2, ", expected 0 … 1");
   check(settings.epsilon > 0, "adam: epsilon is ", settings.epsilon, ", expected more than 0");
+}
+
+std::vector<Optimizer::Kept> Adam::kept(const Parameter& parameter) {
+  Moments& moments = moments_[parameter.index];
+  return {{.name = "first", .tensor = &moments.first},
+          {.name = "second", .tensor = &moments.second},
+          {.name = "steps", .count = &moments.steps}};
 }
 
 void Adam::change(const Parameter& parameter, const Tensor& gradient, const Change& change) {
