@@ -55,6 +55,7 @@ class FileWriter {
   void close();  // throws if it fails; the handle is gone then too
 
   const std::string& path() const { return path_; }
+  std::int64_t handle() const { return handle_; }
 
  private:
   void check(int error, const char* what) const;

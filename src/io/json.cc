@@ -184,30 +184,9 @@ const Json::Node& Json::node() const { return document_->nodes[index_]; }
 Json::Kind Json::kind() const { return node().kind; }
 
 void Json::wrong(const std::string& expected) const {
-  const auto got = [&]() -> std::string {
-    const Node& it = node();
-    switch (it.kind) {
-      case Kind::kNull:
-        return "null";
-      case Kind::kBoolean:
-        return it.boolean ? "true" : "false";
-      case Kind::kInteger:
-        return fmt::format("{}", it.integer);
-      case Kind::kNatural:
-        return fmt::format("{}", it.natural);
-      case Kind::kNumber:
-        return fmt::format("{}", it.number);
-      case Kind::kText: {
-        const std::string_view whole = std::string_view(document_->texts).substr(it.text.begin, it.text.size);
-        return json_quote(whole.substr(0, 40)) + (whole.size() > 40 ? "…" : "");
-      }
-      case Kind::kArray:
-        return "an array";
-      case Kind::kObject:
-        return "an object";
-    }
-    return "?";
-  }();
+  const Kind mine = kind();
+  std::string got = mine == Kind::kArray ? "an array" : mine == Kind::kObject ? "an object" : to_json();
+  if (mine == Kind::kText && text().size() > 40) got = json_quote(text().substr(0, 40)) + "…";
   const std::string path = document_->path(index_);
   fail(ErrorKind::kFile, document_->what, ": ", path, path.empty() ? "" : ": ", got, ", expected ", expected);
 }
@@ -292,6 +271,49 @@ void Json::allow_only(std::initializer_list<std::string_view> keys) const {
       fail(ErrorKind::kFile, document_->what, ": ", path, path.empty() ? "" : ": ", "unknown key ", json_quote(key));
     }
   }
+}
+
+void Json::write(JsonWriter& out) const {
+  const Node& it = node();
+  switch (it.kind) {
+    case Kind::kNull:
+      out.raw("null");
+      return;
+    case Kind::kBoolean:
+      out.value(it.boolean);
+      return;
+    case Kind::kInteger:
+      out.value(it.integer);
+      return;
+    case Kind::kNatural:
+      out.value(it.natural);
+      return;
+    case Kind::kNumber:
+      out.value(it.number);
+      return;
+    case Kind::kText:
+      out.value(text());
+      return;
+    case Kind::kArray:
+      out.begin_array();
+      for (const Json& each : array()) each.write(out);
+      out.end_array();
+      return;
+    case Kind::kObject:
+      out.begin_object();
+      for (const auto& [key, each] : object()) {
+        out.key(key);
+        each.write(out);
+      }
+      out.end_object();
+      return;
+  }
+}
+
+std::string Json::to_json() const {
+  JsonWriter out;
+  write(out);
+  return out.text();
 }
 
 void JsonWriter::next() {

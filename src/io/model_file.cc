@@ -22,9 +22,9 @@ void add_weights(std::vector<FileTensor>& tensors, const Parameters& parameters,
   }
 }
 
-void fill_weights(const Safetensors& content, const std::string& prefix, Parameters& parameters) {
+std::vector<Tensor> read_weights(const Safetensors& content, const std::string& prefix, const Parameters& parameters) {
   const auto refuse = [&](const auto&... why) { fail(ErrorKind::kFile, content.what(), ": ", why...); };
-  std::vector<Tensor> values;  // all of them before the first one is changed
+  std::vector<Tensor> values;
   values.reserve(parameters.size());
   for (const Parameter& parameter : parameters) {
     const FileTensor* found = content.find(prefix + parameter.name);
@@ -34,9 +34,13 @@ void fill_weights(const Safetensors& content, const std::string& prefix, Paramet
       refuse("weights ", *found, ", the model has ", parameter.value);
     }
   }
+  return values;
+}
+
+void set_weights(Parameters& parameters, const std::vector<Tensor>& values) {
   for (Parameter& parameter : parameters) {
-    parameter.value = std::move(values[parameter.index]);
-    ++parameter.version;
+    parameter.value = values[parameter.index];
+    ++parameter.version;  // packed copies are out of date
   }
 }
 
@@ -86,7 +90,7 @@ void ModelFile::fill(Parameters& parameters) const {
       fail(ErrorKind::kFile, sealed_.content.what(), ": weights ", *weight, ", which the model does not have");
     }
   }
-  fill_weights(sealed_.content, "", parameters);
+  set_weights(parameters, read_weights(sealed_.content, "", parameters));
 }
 
 ModelFile load_model(Files& files, const std::string& path) {

@@ -55,6 +55,8 @@ ModelFile load_model(Files& files, const std::string& path);
 
 // Weights in a file, each under `prefix` and its name: what models and checkpoints have in common.
 void add_weights(std::vector<FileTensor>& tensors, const Parameters& parameters, const std::string& prefix);
-void fill_weights(const Safetensors& content, const std::string& prefix, Parameters& parameters);
+// In the order of the parameters; throws if one is not there, or is of another shape or type.
+std::vector<Tensor> read_weights(const Safetensors& content, const std::string& prefix, const Parameters& parameters);
+void set_weights(Parameters& parameters, const std::vector<Tensor>& values);
 
 }  // namespace regard

@@ -38,23 +38,28 @@ const Tensor& Average::of(const Parameter& parameter) const {
   return averages_[parameter.index];
 }
 
-void Average::resume(const std::map<std::string, Tensor>& averages, std::int64_t updates) {
+void Average::check_state(const std::map<std::string, Tensor>& averages, std::int64_t updates) const {
   check(!in_use_, "average: resume while the averages are in use");
   check(updates >= 0 && (updates > 0 || averages.empty()), "average: ", averages.size(), " averages after ", updates,
         " updates");
-  std::vector<Tensor> copies(averages_.size());
   std::size_t used = 0;
   for (const Parameter& parameter : parameters_) {
     const auto found = averages.find(parameter.name);
     if (found == averages.end()) continue;
-    check(parameter.index < copies.size() && found->second.shape() == parameter.value.shape() &&
+    check(parameter.index < averages_.size() && found->second.shape() == parameter.value.shape() &&
               found->second.dtype() == parameter.value.dtype(),
           "average: '", parameter.name, "' is ", parameter.value, ", its average ", found->second);
-    copies[parameter.index] = found->second.clone();
     ++used;
   }
   check(used == averages.size(), "average: ", averages.size(), " averages, of which ", used, " are the model's");
-  averages_ = std::move(copies);
+}
+
+void Average::resume(const std::map<std::string, Tensor>& averages, std::int64_t updates) {
+  check_state(averages, updates);
+  for (const Parameter& parameter : parameters_) {
+    const auto found = averages.find(parameter.name);
+    averages_[parameter.index] = found == averages.end() ? Tensor() : found->second.clone();
+  }
   updates_ = updates;
 }
 

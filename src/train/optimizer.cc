@@ -83,37 +83,43 @@ OptimizerState Optimizer::state() {
   return out;
 }
 
-void Optimizer::resume(const OptimizerState& state) {
+void Optimizer::check_state(const OptimizerState& state) {
   check_parameters();
   check(state.kind == kind(), "optimiser: a state of ", state.kind, " for ", kind());
   check(state.steps >= 0, "optimiser: a state after ", state.steps, " steps");
   std::size_t tensors = 0, counts = 0;
-  const auto each_kept = [&](const auto& with_tensor, const auto& with_count) {
-    for (const Parameter& parameter : parameters_) {
-      for (const Kept& each : kept(parameter)) {
-        const std::string name = parameter.name + '/' + each.name;
-        if (each.tensor != nullptr) with_tensor(parameter, state.tensors.find(name), *each.tensor);
-        if (each.count != nullptr) with_count(name, state.counts.find(name), *each.count);
-      }
-    }
-  };
-  each_kept(
-      [&](const Parameter& parameter, auto found, const Tensor&) {
-        if (found == state.tensors.end()) return;  // it was never changed
-        ++tensors;
-        check(found->second.shape() == parameter.value.shape() && found->second.dtype() == parameter.value.dtype(),
-              "optimiser: '", found->first, "' is ", found->second, ", the parameter ", parameter.value);
-      },
-      [&](const std::string& name, auto found, std::int64_t) {
+  for (const Parameter& parameter : parameters_) {
+    for (const Kept& each : kept(parameter)) {
+      const std::string name = parameter.name + '/' + each.name;
+      if (each.count != nullptr) {
+        const auto found = state.counts.find(name);
         check(found != state.counts.end() && found->second >= 0, "optimiser: the state has no count '", name, "'");
         ++counts;
-      });
+      } else if (const auto found = state.tensors.find(name); found != state.tensors.end()) {
+        check(found->second.shape() == parameter.value.shape() && found->second.dtype() == parameter.value.dtype(),
+              "optimiser: '", name, "' is ", found->second, ", the parameter ", parameter.value);
+        ++tensors;
+      }
+    }
+  }
   check(tensors == state.tensors.size() && counts == state.counts.size(), "optimiser: the state is of a model with ",
         state.tensors.size(), " tensors and ", state.counts.size(), " counts, here there are ", tensors, " and ",
         counts);
-  each_kept([&](const Parameter&, auto found,
-                Tensor& tensor) { tensor = found == state.tensors.end() ? Tensor() : found->second.clone(); },
-            [](const std::string&, auto found, std::int64_t& count) { count = found->second; });
+}
+
+void Optimizer::resume(const OptimizerState& state) {
+  check_state(state);
+  for (const Parameter& parameter : parameters_) {
+    for (const Kept& each : kept(parameter)) {
+      const std::string name = parameter.name + '/' + each.name;
+      if (each.count != nullptr) {
+        *each.count = state.counts.at(name);
+      } else {
+        const auto found = state.tensors.find(name);  // none if it was never changed
+        *each.tensor = found == state.tensors.end() ? Tensor() : found->second.clone();
+      }
+    }
+  }
   steps_ = state.steps;
 }
 

@@ -32,6 +32,12 @@ TEST(Json, ReadsWhatThereIs) {
   EXPECT_EQ(members[1].first, "b");
 }
 
+TEST(Json, IsWrittenBackWithoutBlanks) {
+  const char* text = R"({"a":[1,-2.5,true,null,"x\n"],"b":{"c":{}},"":18446744073709551615})";
+  EXPECT_EQ(read(text).to_json(), text);
+  EXPECT_EQ(read(" [ 1 , { } ] ").to_json(), "[1,{}]");
+}
+
 TEST(Json, ErrorsNameThePlaceAndWhatWasExpected) {
   const Json json = read(R"({"layers": [{"width": 1.5}, {"width": -3}, "long text"]})");
   const auto layers = json.at("layers").array();

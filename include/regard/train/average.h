@@ -34,6 +34,8 @@ class REGARD_API Average {
   // Goes on from these averages, after so many updates; a parameter that is not among them was always frozen. What does
   // not fit throws and changes nothing.
   void resume(const std::map<std::string, Tensor>& averages, std::int64_t updates);
+  void check_state(const std::map<std::string, Tensor>& averages,
+                   std::int64_t updates) const;  // throws if resume would
 
  private:
   friend class AverageInUse;

@@ -49,6 +49,7 @@ class REGARD_API Optimizer {
   OptimizerState state();  // its tensors are the optimiser's own, and change with the next step
   // Goes on as the one that had this state would, bit for bit. A state that does not fit throws and changes nothing.
   void resume(const OptimizerState& state);
+  void check_state(const OptimizerState& state);  // throws if resume would
 
  protected:
   // A group that no parameter belongs to is an error: it would be a typing mistake.
