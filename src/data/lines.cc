@@ -549,4 +549,10 @@ std::size_t PairReader::held() const { return impl_->held(); }
 std::string PairReader::name() const { return impl_->name(); }
 const LineReport& PairReader::report() const { return impl_->report(); }
 
+void PairList::seek(const PairPosition& position) {
+  check(position.line <= pairs_.size(), name_, " has ", pairs_.size(), " pairs, cannot go on behind pair ",
+        position.line);
+  at_ = static_cast<std::size_t>(position.line);
+}
+
 }  // namespace regard

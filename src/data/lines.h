@@ -17,6 +17,7 @@
 #include <memory>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 namespace regard {
@@ -116,24 +117,58 @@ struct PairPosition {
   friend bool operator==(const PairPosition&, const PairPosition&) = default;
 };
 
-class PairReader {
+// Pairs in order, wherever they come from.
+class PairStream {
+ public:
+  virtual ~PairStream() = default;
+  virtual bool next(LinePair& pair) = 0;  // the next one that is whole; false: the end
+  virtual PairPosition position() const = 0;
+  virtual void seek(const PairPosition& position) = 0;
+  virtual bool can_seek() const = 0;     // back, too
+  virtual std::size_t held() const = 0;  // bytes of memory
+  virtual std::string name() const = 0;  // "a.zh and a.en"
+};
+
+class PairReader final : public PairStream {
  public:
   explicit PairReader(PairFiles files);
-  ~PairReader();
+  ~PairReader() override;
   PairReader(PairReader&&) noexcept;
   PairReader& operator=(PairReader&&) noexcept;
 
-  bool next(LinePair& pair);  // the next one that is whole; false: the end
-  PairPosition position() const;
-  void seek(const PairPosition& position);
-  bool can_seek() const;
-  std::size_t held() const;  // bytes of memory
-  std::string name() const;  // "a.zh and a.en"
+  bool next(LinePair& pair) override;
+  PairPosition position() const override;
+  void seek(const PairPosition& position) override;
+  bool can_seek() const override;
+  std::size_t held() const override;
+  std::string name() const override;
   const LineReport& report() const;
 
  private:
   class Impl;
   std::unique_ptr<Impl> impl_;
+};
+
+// Pairs that are in memory already.
+class PairList final : public PairStream {
+ public:
+  explicit PairList(std::vector<LinePair> pairs, std::string name = "the list of pairs")
+      : pairs_(std::move(pairs)), name_(std::move(name)) {}
+  bool next(LinePair& pair) override {
+    if (at_ == pairs_.size()) return false;
+    pair = pairs_[at_++];
+    return true;
+  }
+  PairPosition position() const override { return {.line = at_}; }
+  void seek(const PairPosition& position) override;
+  bool can_seek() const override { return true; }
+  std::size_t held() const override { return 0; }  // not by the stream
+  std::string name() const override { return name_; }
+
+ private:
+  std::vector<LinePair> pairs_;
+  std::string name_;
+  std::size_t at_ = 0;
 };
 
 // A line of text that is whole: no fault that `report` would have to hear of.
