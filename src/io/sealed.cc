@@ -45,6 +45,12 @@ std::string digest_of(std::string_view sealed) {
   return digest.text();
 }
 
+std::string digest_of_bytes(std::string_view bytes) {
+  Digest digest;
+  digest.add(bytes);
+  return digest.text();
+}
+
 void set_digest(std::string& sealed, std::string_view digest) { sealed.replace(kAt, kDigits, digest); }
 
 void write_sealed(Files& files, const std::string& path, const Format& format, const FileMetadata& metadata,
