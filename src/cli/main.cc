@@ -201,6 +201,7 @@ int guarded(int count, char** values) {
 }  // namespace regard::cli
 
 int main(int count, char** values) {
+  std::signal(SIGXFSZ, SIG_IGN);  // a limit on the size of files is an error like a full disk, not an end
   std::signal(SIGPIPE, SIG_DFL);  // a parent that ignores it hands that on; `regard … | head` shall end quietly
   regard::cli::fill_closed_streams();
   return regard::cli::close_output(regard::cli::guarded(count, values));

@@ -5,6 +5,8 @@
 #include <string>
 #include <string_view>
 
+#include "io/json.h"
+
 namespace regard::cli {
 
 inline std::size_t letters(std::string_view text) {  // in UTF-8
@@ -18,13 +20,6 @@ inline std::string padded(std::string_view text, std::size_t width) {
   return std::string(text) + std::string(length < width ? width - length : 0, ' ');
 }
 
-inline std::string json_text(std::string_view text) {
-  std::string out = "\"";
-  for (const char letter : text) {
-    if (letter == '"' || letter == '\\') out += '\\';
-    out += static_cast<unsigned char>(letter) < 0x20 ? ' ' : letter;
-  }
-  return out + '"';
-}
+inline std::string json_text(std::string_view text) { return json_quote(text); }
 
 }  // namespace regard::cli

@@ -196,6 +196,9 @@ std::string read_file(Files& files, const std::string& path) {
   return bytes;
 }
 
-bool exists(Files& files, const std::string& path) { return files.size(path).error != ENOENT; }
+bool exists(Files& files, const std::string& path) {
+  const int error = files.size(path).error;
+  return error != ENOENT && error != ENOTDIR;
+}
 
 }  // namespace regard

@@ -3,6 +3,7 @@
 #define XXH_INLINE_ALL
 #include <xxhash.h>
 
+#include <algorithm>
 #include <charconv>
 
 #include "base/check.h"
@@ -35,6 +36,12 @@ bool has_place(std::string_view bytes) {
 }
 
 }  // namespace
+
+std::string_view format_of(std::string_view sealed) {
+  if (!has_place(sealed)) return "";
+  const std::string_view behind = sealed.substr(kFormatAt, 64);
+  return behind.substr(0, std::min(behind.find_first_of(" \""), behind.size()));
+}
 
 std::string digest_of(std::string_view sealed) {
   if (!has_place(sealed)) return "";

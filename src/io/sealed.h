@@ -35,6 +35,7 @@ void write_sealed(Files& files, const std::string& path, const Format& format, c
 Sealed read_sealed(Files& files, const std::string& path, const Format& format);
 Sealed parse_sealed(std::string bytes, const std::string& what, const Format& format);
 
+std::string_view format_of(std::string_view sealed);  // the name it says; "" if it has no place for one
 std::string digest_of(std::string_view sealed);       // what should stand in it; "" if it has no place for a digest
 std::string digest_of_bytes(std::string_view bytes);  // of anything
 void set_digest(std::string& sealed, std::string_view digest);

@@ -191,6 +191,16 @@ TEST(Disk, AppendsAndCuts) {
   EXPECT_EQ(disk().size(folder / "log").value, 10);
 }
 
+TEST(Disk, KnowsWhatExists) {
+  const Folder folder;
+  put(disk(), folder / "a", "");
+  EXPECT_TRUE(exists(disk(), folder / "a"));
+  EXPECT_TRUE(exists(disk(), folder.path()));
+  EXPECT_FALSE(exists(disk(), folder / "b"));
+  EXPECT_FALSE(exists(disk(), folder / "a/b"));
+  EXPECT_FALSE(exists(disk(), folder / "c/b"));
+}
+
 TEST(Disk, FoldersOfPaths) {
   EXPECT_EQ(folder_of("a"), ".");
   EXPECT_EQ(folder_of("/a"), "/");

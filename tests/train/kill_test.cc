@@ -12,6 +12,7 @@
 #include "regard/random.h"
 #include "support/cases.h"
 #include "support/files.h"
+#include "support/shell.h"
 #include "train/loop.h"
 #include "train/without_times.h"
 
@@ -64,6 +65,23 @@ TEST(Kill, WhateverTheMomentTheRunEndsWithTheSameFiles) {
     if (HasFailure()) break;
   }
   EXPECT_GT(killed, 0);
+}
+
+TEST(Kill, AFileThatMayNotGrowIsAClearErrorAndTheRunGoesOn) {
+  const Folder folder;
+  const std::string straight = folder / "straight", limited = folder / "limited";
+  ASSERT_EQ(wait_for(start(straight, false)), 0);
+  const std::string program = REGARD_BINARY_DIR "/train_letters ";
+  for (const int blocks : {1, 80, 300}) {  // of 512 bytes; too little for anything, for a checkpoint, for snapshots
+    const Outcome outcome = shell("ulimit -f " + std::to_string(blocks) + "; " + program + limited + " --resume 2>&1");
+    EXPECT_EQ(outcome.status, 2) << outcome.out;
+    EXPECT_TRUE(has(outcome, "File too large")) << outcome.out;
+    EXPECT_EQ(lines(outcome.out), 1) << outcome.out;
+    for (const std::string& name : folder.names()) EXPECT_FALSE(name.ends_with(".tmp")) << name;
+  }
+  ASSERT_EQ(wait_for(start(limited, true)), 0);
+  EXPECT_EQ(read_file(disk(), limited), read_file(disk(), straight));
+  EXPECT_EQ(read_file(disk(), checkpoint_of(limited)), read_file(disk(), checkpoint_of(straight)));
 }
 
 }  // namespace

@@ -1,4 +1,5 @@
 // Trains the model of letters_training.h: train_letters PATH [--resume]. The tests kill it at any moment.
+#include <csignal>
 #include <cstdio>
 #include <string_view>
 
@@ -7,6 +8,7 @@
 
 int main(int count, char** words) {
   if (count < 2) return 2;
+  std::signal(SIGXFSZ, SIG_IGN);  // as the program does: a limit on the size of files is an error
   try {
     regard::LettersTraining letters;
     regard::LoopSettings settings = regard::LettersTraining::settings(words[1]);
