@@ -6,7 +6,6 @@
 #include <unistd.h>
 
 #include <chrono>
-#include <regex>
 #include <thread>
 
 #include "io/file.h"
@@ -14,6 +13,7 @@
 #include "support/cases.h"
 #include "support/files.h"
 #include "train/loop.h"
+#include "train/without_times.h"
 
 namespace regard {
 namespace {
@@ -33,10 +33,6 @@ int wait_for(pid_t child) {
   int status = -1;
   waitpid(child, &status, 0);
   return status;
-}
-
-std::string without_times(const std::string& metrics) {
-  return std::regex_replace(metrics, std::regex("\"(seconds|tokens_per_second)\": *[0-9.]+"), "\"$1\":");
 }
 
 TEST(Kill, WhateverTheMomentTheRunEndsWithTheSameFiles) {
