@@ -5,7 +5,7 @@ namespace regard::grammar {
 namespace {
 
 constexpr Classes kHandy = kGoods | kTool | kFurniture | kVehicle | kRide;
-constexpr Classes kColoured = kClothes | kWorn | kGoods;
+constexpr Classes kColoured = kClothes | kWorn | kTool | kVehicle | kFragile | kToy;
 constexpr Classes kTexts = kReadable | kShow | kSong;
 constexpr Classes kBig = kAnimal | kPlace | kBuilt | kPlant | kFurniture | kFruit;
 
@@ -22,32 +22,32 @@ constexpr Adjective kAdjectives[] = {
     {.english = "red", .french = "rouge", .feminine = "rouge", .chinese = "红", .classes = kColoured, .bare = true, .compares = false},
     {.english = "blue", .french = "bleu", .feminine = "bleue", .chinese = "蓝", .classes = kColoured, .bare = true, .compares = false},
     {.english = "green", .french = "vert", .feminine = "verte", .chinese = "绿", .classes = kColoured, .bare = true, .compares = false},
-    {.english = "white", .french = "blanc", .feminine = "blanche", .chinese = "白", .classes = kColoured | kAnimal, .bare = true, .compares = false},
-    {.english = "black", .french = "noir", .feminine = "noire", .chinese = "黑", .classes = kColoured | kAnimal, .bare = true, .compares = false},
+    {.english = "white", .french = "blanc", .feminine = "blanche", .chinese = "白", .classes = kColoured | kPet, .bare = true, .compares = false},
+    {.english = "black", .french = "noir", .feminine = "noire", .chinese = "黑", .classes = kColoured | kPet, .bare = true, .compares = false},
     {.english = "yellow", .french = "jaune", .feminine = "jaune", .chinese = "黄", .classes = kColoured, .bare = true, .compares = false},
     {.english = "expensive", .french = "cher", .feminine = "chère", .chinese = "贵", .classes = kGoods | kClothes, .predicate = true},
-    {.english = "cheap", .french = "bon marché", .feminine = "bon marché", .chinese = "便宜", .classes = kGoods | kClothes, .predicate = true},
-    {.english = "interesting", .french = "intéressant", .feminine = "intéressante", .chinese = "有趣", .classes = kTexts | kSight},
+    {.english = "cheap", .french = "bon marché", .feminine = "bon marché", .chinese = "便宜", .classes = kGoods | kClothes, .predicate = true, .compares = false},
+    {.english = "interesting", .french = "intéressant", .feminine = "intéressante", .chinese = "有意思", .classes = kTexts | kSight},
     {.english = "boring", .french = "ennuyeux", .feminine = "ennuyeuse", .chinese = "无聊", .classes = kTexts},
     {.english = "long", .french = "long", .feminine = "longue", .before = true, .chinese = "长", .classes = kWritten, .bare = true},
-    {.english = "difficult", .french = "difficile", .feminine = "difficile", .chinese = "难", .classes = kReadable & ~kGoods, .predicate = true},
-    {.english = "famous", .french = "célèbre", .feminine = "célèbre", .chinese = "有名", .classes = kProfession | kSight | kPicture | kTexts},
+    {.english = "difficult", .french = "difficile", .feminine = "difficile", .chinese = "难", .classes = kReadable, .predicate = true},
+    {.english = "famous", .french = "célèbre", .feminine = "célèbre", .chinese = "出名", .classes = kProfession | kSight | kPicture | kTexts},
     {.english = "delicious", .french = "délicieux", .feminine = "délicieuse", .chinese = "好吃", .classes = kFood},
     {.english = "fresh", .french = "frais", .feminine = "fraîche", .chinese = "新鲜", .classes = kFruit},
     {.english = "tall", .french = "grand", .feminine = "grande", .chinese = "高", .classes = kPersons, .predicate = true},
-    {.english = "happy", .french = "heureux", .feminine = "heureuse", .chinese = "高兴", .classes = kPersons, .predicate = true},
-    {.english = "tired", .french = "fatigué", .feminine = "fatiguée", .chinese = "累", .classes = kPersons | kAnimal, .predicate = true},
-    {.english = "sad", .french = "triste", .feminine = "triste", .chinese = "难过", .classes = kPersons, .predicate = true},
-    {.english = "busy", .french = "occupé", .feminine = "occupée", .chinese = "忙", .classes = kPersons, .predicate = true},
-    {.english = "angry", .french = "en colère", .feminine = "en colère", .chinese = "生气", .classes = kPersons, .predicate = true, .compares = false},
-    {.english = "nervous", .french = "nerveux", .feminine = "nerveuse", .chinese = "紧张", .classes = kPersons, .predicate = true},
-    {.english = "surprised", .french = "surpris", .feminine = "surprise", .chinese = "惊讶", .classes = kPersons, .predicate = true, .compares = false},
-    {.english = "kind", .french = "gentil", .feminine = "gentille", .chinese = "善良", .classes = kProfession | kFriend},
+    {.english = "happy", .french = "heureux", .feminine = "heureuse", .chinese = "高兴", .classes = kPersons, .predicate = true, .feeling = true},
+    {.english = "tired", .french = "fatigué", .feminine = "fatiguée", .chinese = "累", .classes = kPersons | kAnimal, .predicate = true, .feeling = true},
+    {.english = "sad", .french = "triste", .feminine = "triste", .chinese = "难过", .classes = kPersons, .predicate = true, .feeling = true},
+    {.english = "busy", .french = "occupé", .feminine = "occupée", .chinese = "忙", .classes = kPersons, .predicate = true, .feeling = true},
+    {.english = "angry", .french = "en colère", .feminine = "en colère", .chinese = "生气", .classes = kPersons, .predicate = true, .compares = false, .feeling = true},
+    {.english = "nervous", .french = "nerveux", .feminine = "nerveuse", .chinese = "紧张", .classes = kPersons, .predicate = true, .feeling = true},
+    {.english = "surprised", .french = "surpris", .feminine = "surprise", .chinese = "惊讶", .classes = kPersons, .predicate = true, .compares = false, .feeling = true},
+    {.english = "kind", .french = "gentil", .feminine = "gentille", .before = true, .chinese = "善良", .classes = kProfession | kFriend},
     {.english = "clever", .french = "intelligent", .feminine = "intelligente", .chinese = "聪明", .classes = kPersons | kAnimal},
     {.english = "polite", .french = "poli", .feminine = "polie", .chinese = "有礼貌", .classes = kPersons},
     {.english = "lazy", .french = "paresseux", .feminine = "paresseuse", .chinese = "懒", .classes = kPersons | kAnimal, .predicate = true},
     {.english = "strong", .french = "fort", .feminine = "forte", .chinese = "强壮", .classes = kPersons | kAnimal, .predicate = true},
-    {.english = "rich", .french = "riche", .feminine = "riche", .chinese = "有钱", .classes = kProfession | kFriend},
+    {.english = "rich", .french = "riche", .feminine = "riche", .chinese = "富有", .classes = kProfession | kFriend},
     {.english = "patient", .french = "patient", .feminine = "patiente", .chinese = "耐心", .classes = kPersons, .predicate = true},
     {.english = "quiet", .french = "calme", .feminine = "calme", .chinese = "安静", .classes = kSight | kIndoors | kAnimal},
     {.english = "clean", .french = "propre", .feminine = "propre", .chinese = "干净", .classes = kClothes | kIndoors | kFragile},
@@ -58,8 +58,8 @@ constexpr Adjective kAdjectives[] = {
     {.english = "comfortable", .french = "confortable", .feminine = "confortable", .chinese = "舒服", .classes = kFurniture | kClothes},
     {.english = "strange", .french = "étrange", .feminine = "étrange", .chinese = "奇怪", .classes = kShow | kWritten | kPicture},
     {.english = "funny", .french = "drôle", .feminine = "drôle", .chinese = "滑稽", .classes = kShow | kToy},
-    {.english = "hungry", .french = "affamé", .feminine = "affamée", .chinese = "饿", .classes = kPersons | kAnimal, .predicate = true, .compares = false},
-    {.english = "curious", .french = "curieux", .feminine = "curieuse", .chinese = "好奇", .classes = kPersons | kAnimal, .predicate = true},
+    {.english = "hungry", .french = "affamé", .feminine = "affamée", .chinese = "饿", .classes = kPersons | kAnimal, .predicate = true, .compares = false, .feeling = true},
+    {.english = "curious", .french = "curieux", .feminine = "curieuse", .chinese = "好奇", .classes = kPersons | kAnimal, .predicate = true, .feeling = true},
 };
 
 constexpr Relation kRelations[] = {
@@ -83,7 +83,7 @@ constexpr Phrase kPast[] = {
     {"yesterday/1 afternoon/2", "hier/1 après-midi/2", "昨天/1 下午/2"},
     {"last/1 week/2", "la/2 semaine/2 dernière/1", "上个/1 星期/2"},
     {"last/1 month/2", "le/2 mois/2 dernier/1", "上个/1 月/2"},
-    {"last/1 year/2", "l'/2 année/2 dernière/1", "去年"},
+    {"last year", "l' année dernière", "去年"},
     {"last/1 Saturday/2", "samedi/2 dernier/1", "上个/1 星期六/2"},
     {"last/1 summer/2", "l'/2 été/2 dernier/1", "去年/1 夏天/2"},
     {"last/1 winter/2", "l'/2 hiver/2 dernier/1", "去年/1 冬天/2"},
@@ -99,10 +99,10 @@ constexpr Phrase kFuture[] = {
     {"tonight", "ce soir", "今晚"},
     {"next/1 week/2", "la/2 semaine/2 prochaine/1", "下个/1 星期/2"},
     {"next/1 month/2", "le/2 mois/2 prochain/1", "下个/1 月/2"},
-    {"next/1 year/2", "l'/2 année/2 prochaine/1", "明年"},
+    {"next year", "l' année prochaine", "明年"},
     {"next/1 Saturday/2", "samedi/2 prochain/1", "下个/1 星期六/2"},
     {"next/1 summer/2", "l'/2 été/2 prochain/1", "明年/1 夏天/2"},
-    {"the/1 day/1 after/2 tomorrow/2", "après-demain", "后天"},
+    {"the day after tomorrow", "après-demain", "后天"},
 };
 constexpr Phrase kHabit[] = {
     {"every/1 day/2", "tous/1 les/1 jours/2", "每/1 天/2"},
