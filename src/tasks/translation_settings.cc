@@ -38,7 +38,7 @@ const SettingsTable<TranslationSettings>& translation_table() {
           {"best_by", &S::best_by, "which validation is the best", {"bleu", "loss"}},
           {"beam", &S::beam, "of the search in validations", {}, 1, 64},
           {"length_penalty", &S::length_penalty, "of that search", {}, 0, 10},
-          {"bleu", &S::bleu, "how BLEU cuts words; empty: by the text", {"", "13a", "zh", "char", "none"}},
+          {"bleu", &S::bleu, "how BLEU cuts words; empty: by the text", {"", "13a", "zh", "char", "intl", "none"}},
           {"seed", &S::seed, "another seed, another run", {}, 0, 1e18},
       });
   return table;
