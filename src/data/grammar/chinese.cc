@@ -198,7 +198,7 @@ class Speaker {
     if (e.relative && !clause_first) relative(e);
     if (e.adjective) {
       out.say(e.adjective->chinese, e.adjective_node);
-      if (!e.adjective->bare) out.say("的", e.adjective_node);
+      if (!e.adjective->is(kBare)) out.say("的", e.adjective_node);
     }
     out.say(e.noun->chinese, e.node);
   }

@@ -191,7 +191,7 @@ class Speaker {
   void noun(const Entity& e, bool negated) {
     const Agreement a = agreement(e);
     const bool feminine = a.gender == Gender::kFeminine;
-    const bool before = e.adjective && e.adjective->before;
+    const bool before = e.adjective && e.adjective->is(kBefore);
     bool many = a.plural;
     switch (e.determiner) {
       case Determiner::kThe:

@@ -29,7 +29,6 @@ inline constexpr Classes kPersons = kPeople | kKin;
 using Scenes = std::uint16_t;
 inline constexpr Scenes kHome = 1, kStudy = 2, kOutside = 4, kShop = 8, kEat = 16, kStation = 32, kCity = 64,
                         kLeisure = 128, kWork = 256, kWater = 512, kStage = 1024, kBeds = 2048, kStove = 4096;
-inline constexpr Scenes kAnywhere = kHome | kStudy | kOutside | kCity | kLeisure | kWork;
 
 struct Noun {
   std::string_view english, french;
@@ -37,7 +36,7 @@ struct Noun {
   std::string_view chinese, measure;
   Classes classes = 0;
   std::string_view container = {};  // of what is not counted: the English word of a container, see containers()
-  // of a place: where one is ("at", "à"), what follows the Chinese noun (里), when one goes there
+  // of a place: where one is ("at", "à"), what follows the Chinese noun (里)
   std::string_view english_at = {}, french_at = {}, chinese_in = {};
   Scenes scenes = 0;
 };
@@ -98,18 +97,21 @@ struct Verb {
   std::string_view english_tail = {}, french_tail = {}, chinese_tail = {};  // "football", "au football", "足球"
 };
 
+using AdjectiveFlags = std::uint8_t;
+inline constexpr AdjectiveFlags kBefore = 1;     // in French before the noun
+inline constexpr AdjectiveFlags kPredicate = 2;  // only after "is"
+inline constexpr AdjectiveFlags kBare = 4;       // in Chinese without 的 before a noun
+inline constexpr AdjectiveFlags kAlone = 8;      // not compared
+inline constexpr AdjectiveFlags kFeeling = 16;   // of the moment: gives a reason for what somebody does
+
 struct Adjective {
-  std::string_view english;
-  std::string_view french, feminine;  // masculine and feminine singular
-  bool before = false;                // in French before the noun
-  std::string_view chinese;
+  std::string_view english, french, feminine, chinese;  // French: masculine and feminine singular
   Classes classes = 0;
-  bool predicate = false;          // only after "is"
-  bool bare = false;               // in Chinese without 的 before a noun
-  std::string_view vowel = {};     // masculine before a vowel: bel, nouvel, vieil
-  bool compares = true;            // "bigger than"
-  bool feeling = false;            // of the moment: gives a reason for what somebody does
-  std::string_view comparative{};  // irregular English comparative
+  AdjectiveFlags flags = 0;
+  std::string_view vowel = {};        // French masculine before a vowel: bel, nouvel, vieil
+  std::string_view comparative = {};  // of English, if irregular
+
+  constexpr bool is(AdjectiveFlags flag) const { return (flags & flag) != 0; }
 };
 
 // A word or a phrase that looks the same everywhere.

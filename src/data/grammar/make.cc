@@ -416,7 +416,7 @@ class Maker {
     // 我的新书, but not 我的有趣的书.
     const bool owned = e.determiner == Determiner::kPossessive || e.determiner == Determiner::kOwner;
     e.adjective = any_that(adjectives(), [&](const Adjective& each) {
-      return !each.predicate && (each.bare || !owned) && (each.classes & e.noun->classes) != 0;
+      return !each.is(kPredicate) && (each.is(kBare) || !owned) && (each.classes & e.noun->classes) != 0;
     });
     if (e.adjective) e.adjective_node = node();
   }
@@ -818,7 +818,7 @@ class Maker {
     const bool person = is_person(who);
     const Classes classes = person ? kKin | classes_of(who) : classes_of(who);
     const Adjective* adjective = any_that(adjectives(), [&](const Adjective& each) {
-      return &each != who.adjective && (each.compares || each.predicate) && (each.classes & classes) != 0;
+      return &each != who.adjective && (!each.is(kAlone) || each.is(kPredicate)) && (each.classes & classes) != 0;
     });
     return being(std::move(who), adjective, Tense::kHabit);
   }
@@ -826,7 +826,7 @@ class Maker {
   // How somebody is at the moment: happy, tired.
   Clause feeling(Frame frame, int length, const std::optional<Entity>& subject) {
     Entity who = subject ? *subject : person(length - 2);
-    const Adjective* adjective = any_that(adjectives(), [](const Adjective& each) { return each.feeling; });
+    const Adjective* adjective = any_that(adjectives(), [](const Adjective& each) { return each.is(kFeeling); });
     Clause c = being(std::move(who), adjective, frame == Frame::kPast ? Tense::kPastState : Tense::kHabit);
     if (frame == Frame::kPast && !timeless_ && chance(60)) add_time(c, past_times().first(4), true);
     if (frame == Frame::kNow && !timeless_ && chance(35)) {
@@ -869,7 +869,8 @@ class Maker {
     }
     const Classes classes = classes_of(c.subject) & classes_of(*c.object);
     c.adjective = any_that(adjectives(), [&](const Adjective& each) {
-      return each.compares && each.english != "good" && &each != c.subject.adjective && (each.classes & classes) != 0;
+      return !each.is(kAlone) && each.english != "good" && &each != c.subject.adjective &&
+             (each.classes & classes) != 0;
     });
     if (!c.adjective) c.adjective = &adjectives()[1];
     c.adjective_node = node();
