@@ -26,12 +26,18 @@ using Setting = std::pair<std::string, std::string>;  // key and value
 
 template <class Struct>
 struct SettingField {
+  using Member = std::variant<std::string Struct::*, std::int64_t Struct::*, std::uint64_t Struct::*, double Struct::*,
+                              bool Struct::*>;
+  // meaning: one line, for help. words: what a text may be; none: anything. least, most: of a number.
+  SettingField(std::string_view key_, Member member_, std::string_view meaning_, std::vector<std::string> words_ = {},
+               double least_ = 0, double most_ = 1 << 24)
+      : key(key_), member(member_), meaning(meaning_), words(std::move(words_)), least(least_), most(most_) {}
+
   std::string_view key;
-  std::variant<std::string Struct::*, std::int64_t Struct::*, std::uint64_t Struct::*, double Struct::*, bool Struct::*>
-      member;
-  std::string_view meaning;             // one line, for help
-  std::vector<std::string> words = {};  // what a text may be; none: anything
-  double least = 0, most = 1 << 24;     // of a number
+  Member member;
+  std::string_view meaning;
+  std::vector<std::string> words;
+  double least, most;
 };
 
 // "; did you mean …? known: …"

@@ -65,12 +65,11 @@ class Looking {
         next.push_back(
             {static_cast<std::int32_t>(all_.size()) - 1, static_cast<std::int32_t>(c.row), c.log_probability});
       } else if (i < beam || length_ > longest_) {
-        ended_.push_back({words_before(before), c.log_probability,
-                          c.log_probability / std::pow(static_cast<double>(length_), settings_.penalty)});
+        ended_.push_back({words_before(before), c.log_probability, score(c.log_probability, length_)});
       }
     }
     rows = std::move(next);
-    if (ended_.size() >= beam || length_ > longest_) rows.clear();
+    if (length_ > longest_ || (!rows.empty() && is_beaten(rows[0].log_probability))) rows.clear();
   }
   bool is_done() const { return rows.empty(); }
 
@@ -84,6 +83,18 @@ class Looking {
 
  private:
   static constexpr double kInfinite = std::numeric_limits<double>::infinity();
+  double score(double log_probability, std::int64_t length) const {
+    return log_probability / std::pow(static_cast<double>(length), settings_.penalty);
+  }
+  // Enough has ended, and as many of it as are wanted would be better than the likeliest beginning if that ended now
+  // for sure. (To count what has ended is not enough: unlikely ends come early.)
+  bool is_beaten(double log_probability) const {
+    if (ended_.size() < static_cast<std::size_t>(settings_.beam)) return false;
+    if (settings_.beam == 1) return true;  // greedy: the end was the likeliest word
+    const double live = score(log_probability, length_ + 1);
+    return std::count_if(ended_.begin(), ended_.end(), [&](const Hypothesis& h) { return h.score >= live; }) >=
+           settings_.best;
+  }
   std::vector<std::int32_t> words_before(std::int32_t written) const {
     std::vector<std::int32_t> words;
     for (; written >= 0; written = all_[static_cast<std::size_t>(written)].before) {

@@ -5,6 +5,12 @@
 
 namespace regard {
 
+std::int64_t target_steps(const Batch& batch, std::int64_t row) {
+  std::int64_t steps = batch.targets[0];
+  while (steps > 0 && batch.target_weights.data<float>()[(steps - 1) * batch.size() + row] == 0) --steps;
+  return steps;
+}
+
 Tensor by_item(Tape& tape, const Tensor& ids) {
   const Tensor made = tape.make({ids[1], ids[0]}, DType::kI32);
   made.copy_from(ids.transpose(0, 1));

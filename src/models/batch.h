@@ -38,6 +38,9 @@ struct BatchSettings {
   std::int64_t least_steps = 0;
 };
 
+// How many steps of a row are not padding: until the last that has a weight.
+std::int64_t target_steps(const Batch& batch, std::int64_t row);
+
 // The ids [time, batch] of a batch as [batch, time], for models that keep a sequence together.
 Tensor by_item(Tape& tape, const Tensor& ids);
 

@@ -127,11 +127,11 @@ Var ConvS2s::read(Tape& tape, const Batch& batch, const LossOptions& options, st
 }
 
 SequenceModel::Loss ConvS2s::loss(Tape& tape, const Batch& batch, const LossOptions& options) const {
-  return output_.loss(read(tape, batch, options, nullptr), batch, options, RowOrder::kBatchFirst);
+  return output_.loss(read(tape, batch, options, nullptr), places_by_item(batch), batch, options);
 }
 
 Var ConvS2s::logits(Tape& tape, const Batch& batch) const {
-  return output_.logits(read(tape, batch, {}, nullptr), batch, RowOrder::kBatchFirst);
+  return output_.logits(read(tape, batch, {}, nullptr), places_by_item(batch), batch);
 }
 
 std::vector<Tensor> ConvS2s::attention(const Batch& batch, const Asked& given) const {

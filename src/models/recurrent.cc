@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <numeric>
 
 #include "attention/mechanism.h"
 #include "base/check.h"
@@ -126,7 +127,49 @@ RecurrentModel::RecurrentModel(const Builder& builder, const RecurrentModelSetti
   }
 }
 
-RecurrentModel::Encoded RecurrentModel::encode(Tape& tape, const Batch& batch, const LossOptions& options) const {
+// How the targets of a batch are gone through: those with most steps first, so that the rows that are still under way
+// are the first ones; a step has `rows` of them. They become fewer only when that spares a quarter: keys and values are
+// cut each time, and their gradients put together again. All steps one after another are the rows of what is read.
+struct RecurrentModel::Plan {
+  explicit Plan(const Batch& batch) {
+    const auto size = static_cast<std::int32_t>(batch.size());
+    std::vector<std::int64_t> steps;
+    for (std::int32_t row = 0; row < size; ++row) {
+      steps.push_back(target_steps(batch, row));
+      order.push_back(row);
+    }
+    std::stable_sort(order.begin(), order.end(), [&](std::int32_t a, std::int32_t b) {
+      return steps[static_cast<std::size_t>(a)] > steps[static_cast<std::size_t>(b)];
+    });
+    const std::int64_t most = size == 0 ? 1 : std::max<std::int64_t>(1, steps[static_cast<std::size_t>(order[0])]);
+    std::int64_t now = size, active = size;
+    for (std::int64_t t = 0; t < most; ++t) {
+      while (active > 0 && steps[static_cast<std::size_t>(order[static_cast<std::size_t>(active - 1)])] <= t) --active;
+      if (4 * active <= 3 * now) now = active;
+      begins.push_back(static_cast<std::int64_t>(places.size()));
+      rows.push_back(now);
+      for (std::int64_t i = 0; i < now; ++i) {
+        const std::int32_t row = order[static_cast<std::size_t>(i)];
+        places.push_back(static_cast<std::int32_t>(t) * size + row);
+        spots.push_back(RandomKey(batch.ids[static_cast<std::size_t>(row)]).at(static_cast<std::uint64_t>(t)).value());
+      }
+    }
+    for (const std::int32_t row : order) {
+      lengths.push_back(batch.lengths[static_cast<std::size_t>(row)]);
+      ids.push_back(batch.ids[static_cast<std::size_t>(row)]);
+    }
+  }
+
+  std::vector<std::int32_t> order;         // a row's number in the batch
+  std::vector<std::int64_t> rows, begins;  // of every step, and where its rows begin among all
+  std::vector<std::int32_t> places;        // of all rows, in [steps · batch]
+  std::vector<std::uint64_t> spots;        // of all rows, for what is dropped there: of the example and the step
+  std::vector<std::int32_t> lengths;       // of the sources, in this order
+  std::vector<std::uint64_t> ids;
+};
+
+RecurrentModel::Encoded RecurrentModel::encode(Tape& tape, const Batch& batch, const LossOptions& options,
+                                               std::span<const std::int32_t> order) const {
   const bool drops = options.training && settings_.dropout > 0;
   Var words = source_(tape, batch.source);
   if (drops) words = dropout_over_time(words, settings_.dropout, options.key.at(kSourceWords), batch.ids);
@@ -137,12 +180,14 @@ RecurrentModel::Encoded RecurrentModel::encode(Tape& tape, const Batch& batch, c
   const Recurrence read = recurrent_stack(encoder_settings_, words, {weights, encoder_.size()}, batch.lengths,
                                           {.key = drops ? &key : nullptr, .ids = batch.ids});
   const std::int64_t directions = encoder_settings_.both_directions ? 2 : 1;
+  const std::int64_t size = batch.size(), time = batch.source[0];
+  const Tensor picked = tape.make({size}, DType::kI32);
+  std::copy(order.begin(), order.end(), picked.data<std::int32_t>());
   const auto last = [&](Var all, std::int64_t at, std::int64_t direction) {
     const std::int64_t which = at * directions + direction;
-    return reshape(slice(all, 0, which, which + 1), {batch.size(), settings_.hidden});
+    return embedding(reshape(slice(all, 0, which, which + 1), {size, settings_.hidden}), picked);
   };
   Encoded made;
-  made.lengths = batch.lengths;
   for (std::int64_t i = 0; i < settings_.layers; ++i) {
     const auto at = static_cast<std::size_t>(i);
     if (directions == 1) {
@@ -155,8 +200,13 @@ RecurrentModel::Encoded RecurrentModel::encode(Tape& tape, const Batch& batch, c
   }
   const std::int64_t top = settings_.layers - 1;
   if (attends()) {
-    const Var states = transpose(read.states, 0, 1);
-    made.memory = attention_->prepare(reshape(states, {states[0], 1, states[1], states[2]}));
+    // [time, batch] becomes [batch, 1, time], in the order that is asked for.
+    const Tensor from = tape.make({size, 1, time}, DType::kI32);
+    for (std::int64_t i = 0; i < size * time; ++i) {
+      from.data<std::int32_t>()[i] =
+          static_cast<std::int32_t>(i % time * size) + order[static_cast<std::size_t>(i / time)];
+    }
+    made.memory = attention_->prepare(embedding(reshape(read.states, {time * size, context_width()}), from));
   } else {
     made.summary =
         directions == 1 ? last(read.last, top, 0) : concat({last(read.last, top, 0), last(read.last, top, 1)}, 1);
@@ -183,83 +233,91 @@ Var RecurrentModel::first_fed(Tape& tape, std::int64_t rows, DType type) const {
   return tape.constant(zeros);
 }
 
-Var RecurrentModel::read(Tape& tape, const Batch& batch, const LossOptions& options,
+Var RecurrentModel::read(Tape& tape, const Batch& batch, const Plan& plan, const LossOptions& options,
                          std::vector<AttendTrace>* traces) const {
-  const Encoded encoded = encode(tape, batch, options);
-  const std::int64_t steps = batch.targets[0], size = batch.size(), hidden = settings_.hidden;
-  const std::int64_t width = gates(settings_.cell) * hidden, upper = settings_.layers;
-  const bool drops = options.training && settings_.dropout > 0;
-  Var words = target_(tape, batch.previous);
-  if (drops) words = dropout_over_time(words, settings_.dropout, options.key.at(kTargetWords), batch.ids);
-  Var inputs = decoder_[0].project(words);
-  if (!attends()) inputs = inputs + context_(encoded.summary);
-  const auto key_of_layer = [&](std::int64_t at) {
-    return options.key.at(kDecoder).at(static_cast<std::uint64_t>(at));
+  Encoded encoded = encode(tape, batch, options, plan.order);
+  const auto steps = static_cast<std::int64_t>(plan.rows.size()), all = static_cast<std::int64_t>(plan.places.size());
+  const float p = options.training ? settings_.dropout : 0;
+  // x [rows, width], the first of them row `begin` of all.
+  const auto drop = [&](Var x, RandomKey key, std::int64_t begin = 0) {
+    const std::span<const std::uint64_t> spots(plan.spots);
+    return p == 0 ? x
+                  : dropout(x, p, key, spots.subspan(static_cast<std::size_t>(begin), static_cast<std::size_t>(x[0])));
   };
-  const auto look = [&](Var state, std::int64_t t) {
-    Attention looked = (*attention_)(state, encoded.memory, looking(options, encoded.lengths, batch.ids, t));
-    if (traces != nullptr) traces->push_back(std::move(looked.trace));
-    return reshape(looked.context, {size, context_width()});
-  };
+  const Tensor ids = tape.make({all}, DType::kI32);
+  for (std::int64_t i = 0; i < all; ++i) {
+    ids.data<std::int32_t>()[i] = batch.previous.data<std::int32_t>()[plan.places[static_cast<std::size_t>(i)]];
+  }
+  const Var words = drop(target_(tape, ids), options.key.at(kTargetWords)), inputs = decoder_[0].project(words);
   const std::span<Var> states = make_vars(tape, steps), contexts = make_vars(tape, steps);
   std::vector<RecurrentState> now = encoded.first;
-  Var fed = feeds() ? first_fed(tape, size, words.dtype()) : Var();
+  Var fed = feeds() ? first_fed(tape, batch.size(), words.dtype()) : Var();
+  Var added = attends() ? Var() : context_(encoded.summary);
+  std::int64_t rows = batch.size();
+  const auto look = [&](Var state, std::int64_t t) {
+    const auto count = static_cast<std::size_t>(rows);
+    const std::span<const std::int32_t> lengths(plan.lengths.data(), count);
+    Attention looked = (*attention_)(state, encoded.memory, looking(options, lengths, {plan.ids.data(), count}, t));
+    if (traces != nullptr) traces->push_back(std::move(looked.trace));
+    return reshape(looked.context, {rows, context_width()});
+  };
   for (std::int64_t t = 0; t < steps; ++t) {
     const auto at = static_cast<std::size_t>(t);
-    Var input = reshape(slice(inputs, 0, t, t + 1), {size, width});
-    if (feeds()) {
-      now[0] = decoder_[0].step(input + context_(fed), now[0]);
-      for (std::int64_t i = 1; i < upper; ++i) {
-        const auto here = static_cast<std::size_t>(i);
-        Var below = now[here - 1].state;
-        if (drops) {
-          below = reshape(
-              dropout_over_time(reshape(below, {1, size, hidden}), settings_.dropout, key_of_layer(i), batch.ids, t),
-              {size, hidden});
-        }
-        now[here] = decoder_[here].step(decoder_[here].project(below), now[here]);
+    const std::int64_t begin = plan.begins[at];
+    if (plan.rows[at] < rows) {
+      const auto cut = [&](Var& x) {
+        if (x.defined() && x[0] == rows) x = slice(x, 0, 0, plan.rows[at]);
+      };
+      for (RecurrentState& each : now) {
+        cut(each.state);
+        cut(each.memory);
       }
-      states[at] = fed = read_out(now.back().state, look(now.back().state, t), {});
-      continue;
+      for (Var* each : {&fed, &added, &encoded.summary, &encoded.memory.values, &encoded.memory.keys}) cut(*each);
+      rows = plan.rows[at];
     }
-    contexts[at] = encoded.summary;
-    if (attends()) {
-      contexts[at] = look(now[0].state, t);
-      input = input + context_(contexts[at]);
+    Var input = slice(inputs, 0, begin, begin + rows), context = encoded.summary;
+    if (feeds()) {
+      input = input + context_(fed);
+    } else if (attends()) {
+      context = look(now[0].state, t);
+      input = input + context_(context);
+    } else {
+      input = input + added;
     }
-    now[0] = decoder_[0].step(input, now[0]);
-    states[at] = now[0].state;
+    for (std::size_t i = 0; i < now.size(); ++i) {
+      if (i > 0) input = decoder_[i].project(drop(now[i - 1].state, options.key.at(kDecoder).at(i), begin));
+      now[i] = decoder_[i].step(input, now[i]);
+    }
+    states[at] = now.back().state;
+    contexts[at] = context;
+    if (feeds()) states[at] = fed = read_out(now.back().state, look(now.back().state, t), {});
   }
-  Var top = stack(states);
-  if (!feeds()) {
-    const std::vector<std::int32_t> all(static_cast<std::size_t>(size), static_cast<std::int32_t>(steps));
-    for (std::int64_t i = 1; i < upper; ++i) {
-      if (drops) top = dropout_over_time(top, settings_.dropout, key_of_layer(i), batch.ids);
-      const auto here = static_cast<std::size_t>(i);
-      top = decoder_[here](top, all, Direction::kForward, encoded.first[here]).states;
-    }
-    top = read_out(top, stack(contexts), words);
-  }
-  if (drops) top = dropout_over_time(top, settings_.dropout, options.key.at(kReadOut), batch.ids);
-  return reshape(top, {steps * size, settings_.readout});
+  const Var top = concat(states, 0);
+  return drop(feeds() ? top : read_out(top, concat(contexts, 0), words), options.key.at(kReadOut));
 }
 
 SequenceModel::Loss RecurrentModel::loss(Tape& tape, const Batch& batch, const LossOptions& options) const {
-  return output_.loss(read(tape, batch, options, nullptr), batch, options, RowOrder::kTimeFirst);
+  const Plan plan(batch);
+  return output_.loss(read(tape, batch, plan, options, nullptr), plan.places, batch, options);
 }
 
-Var RecurrentModel::logits(Tape& tape, const Batch& batch) const { return output_(read(tape, batch, {}, nullptr)); }
+Var RecurrentModel::logits(Tape& tape, const Batch& batch) const {
+  const Plan plan(batch);
+  return output_.logits(read(tape, batch, plan, {}, nullptr), plan.places, batch);
+}
 
 std::vector<Tensor> RecurrentModel::attention(const Batch& batch, const Asked& asked) const {
   if (!attends()) return {};
   checked_asked(asked, 1, 1);
   Tape tape;
   std::vector<AttendTrace> traces;
-  read(tape, batch, {}, &traces);
+  const Plan plan(batch);
+  read(tape, batch, plan, {}, &traces);
   return maps_of(batch, [&](std::int64_t row, std::int64_t steps) {
     const Tensor all = Tensor::zeros({steps, batch.source[0]});
+    const std::int64_t item = std::find(plan.order.begin(), plan.order.end(), row) - plan.order.begin();
     for (std::int64_t t = 0; t < steps; ++t) {
-      const Tensor weights = traces[static_cast<std::size_t>(t)].weights({.item = row});
+      const Tensor weights = traces[static_cast<std::size_t>(t)].weights({.item = item});
       all.slice(0, t, t + 1).copy_from(weights.to(DType::kF32));
     }
     return all;
@@ -270,7 +328,9 @@ std::vector<Tensor> RecurrentModel::attention(const Batch& batch, const Asked& a
 class RecurrentModel::Steps : public Decoding {
  public:
   Steps(const RecurrentModel& model, const Batch& batch) : model_(model), rows_(batch.lengths) {
-    const Encoded encoded = model.encode(tape_, batch, {});
+    std::vector<std::int32_t> order(static_cast<std::size_t>(batch.size()));
+    std::iota(order.begin(), order.end(), 0);
+    const Encoded encoded = model.encode(tape_, batch, {}, order);
     const auto kept = [](Var x) { return x.defined() ? x.value().clone() : Tensor(); };
     values_ = kept(encoded.memory.values);
     keys_ = kept(encoded.memory.keys);

@@ -86,16 +86,18 @@ class RecurrentModel : public SequenceModel {
 
  private:
   class Steps;
+  struct Plan;
 
   struct Encoded {
     SourceAttention::Memory memory;     // if there is attention
     Var summary;                        // [batch, width of a context], if there is none
     std::vector<RecurrentState> first;  // of the decoder, one a layer
-    std::span<const std::int32_t> lengths;
   };
-  Encoded encode(Tape& tape, const Batch& batch, const LossOptions& options) const;
-  // [steps · batch, readout]; traces, if somebody wants them, one a step.
-  Var read(Tape& tape, const Batch& batch, const LossOptions& options, std::vector<AttendTrace>* traces) const;
+  // Row i is source order[i] of the batch.
+  Encoded encode(Tape& tape, const Batch& batch, const LossOptions& options, std::span<const std::int32_t> order) const;
+  // [rows of the plan, readout]; traces, if somebody wants them, one a step.
+  Var read(Tape& tape, const Batch& batch, const Plan& plan, const LossOptions& options,
+           std::vector<AttendTrace>* traces) const;
   Var read_out(Var states, Var contexts, Var words) const;
   Var first_fed(Tape& tape, std::int64_t rows, DType type) const;  // h̃_0, zeros
   AttendOptions looking(const LossOptions& options, std::span<const std::int32_t> lengths,

@@ -149,11 +149,11 @@ Var Transformer::read(Tape& tape, const Batch& batch, const LossOptions& loss_op
 }
 
 SequenceModel::Loss Transformer::loss(Tape& tape, const Batch& batch, const LossOptions& options) const {
-  return output_.loss(read(tape, batch, options, nullptr), batch, options, RowOrder::kBatchFirst);
+  return output_.loss(read(tape, batch, options, nullptr), places_by_item(batch), batch, options);
 }
 
 Var Transformer::logits(Tape& tape, const Batch& batch) const {
-  return output_.logits(read(tape, batch, {}, nullptr), batch, RowOrder::kBatchFirst);
+  return output_.logits(read(tape, batch, {}, nullptr), places_by_item(batch), batch);
 }
 
 std::vector<Tensor> Transformer::attention(const Batch& batch, const Asked& given) const {

@@ -2,10 +2,12 @@
 // table of an embedding (tied: Press and Wolf 2017).
 //
 //     WordOutput output(builder.under("output"), 512, 10000);
-//     return output.loss(read, batch, options, RowOrder::kTimeFirst);
+//     return output.loss(rows, places, batch, options);
 #pragma once
 
 #include <cstdint>
+#include <span>
+#include <vector>
 
 #include "models/batch.h"
 #include "models/sequence_model.h"
@@ -13,19 +15,19 @@
 
 namespace regard {
 
-enum class RowOrder { kTimeFirst, kBatchFirst };  // of rows [steps · batch], or [batch · steps]
-
 class WordOutput {
  public:
   // tied: a table [words, width], or null: a map of its own.
   WordOutput(const Builder& builder, std::int64_t width, std::int64_t words, const Parameter* tied = nullptr);
 
-  // Rows of padding are left out before the map. Their log-probabilities are 0.
-  SequenceModel::Loss loss(Var rows, const Batch& batch, const LossOptions& options, RowOrder order) const;
+  // Row i of the rows [count, width] belongs to places[i] of the targets [steps · batch], each at most once. Those of
+  // padding are left out before the map; their log-probabilities are 0.
+  SequenceModel::Loss loss(Var rows, std::span<const std::int32_t> places, const Batch& batch,
+                           const LossOptions& options) const;
 
-  Var operator()(Var x) const;                                     // [..., width] -> [..., words]
-  Var logits(Var rows, const Batch& batch, RowOrder order) const;  // [steps · batch, words]
-  std::int64_t words() const { return words_; }
+  Var operator()(Var x) const;  // [..., width] -> [..., words]
+  // By place: [steps · batch, words]. Places that no row has are 0.
+  Var logits(Var rows, std::span<const std::int32_t> places, const Batch& batch) const;
 
  private:
   std::int64_t words_;
@@ -33,5 +35,8 @@ class WordOutput {
   const Parameter* weight_;  // [width, words]; tied: [words, width]
   const Parameter* bias_;    // [words]
 };
+
+// The places of rows [batch · steps], of models that keep a sequence together.
+std::vector<std::int32_t> places_by_item(const Batch& batch);
 
 }  // namespace regard

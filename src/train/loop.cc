@@ -104,13 +104,7 @@ class Loop {
 
   void start() {
     const bool there = exists(files_, checkpoint_);
-    if (!settings_.resume) {
-      for (const std::string& path : {settings_.path, checkpoint_}) {
-        if (exists(files_, path)) {
-          fail(ErrorKind::kFile, "'", path, "' exists: --resume goes on with it, another name leaves it as it is");
-        }
-      }
-    }
+    if (!settings_.resume) check_free(files_, settings_.path);
     metrics_ = std::make_unique<Metrics>(files_, metrics_of(settings_.path));  // from here on this run is ours alone
     state_.identity = identity_of(settings_);
     state_.seed = settings_.seed;
@@ -382,6 +376,14 @@ class Loop {
 };
 
 }  // namespace
+
+void check_free(Files& files, const std::string& path) {
+  for (const std::string& each : {path, checkpoint_of(path)}) {
+    if (exists(files, each)) {
+      fail(ErrorKind::kFile, "'", each, "' exists: --resume goes on with it, another name leaves it as it is");
+    }
+  }
+}
 
 std::string checkpoint_of(const std::string& path) { return path + ".ckpt"; }
 std::string metrics_of(const std::string& path) { return path + ".metrics.jsonl"; }

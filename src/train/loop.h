@@ -92,10 +92,10 @@ struct TrainingTask {
   Optimizer& optimizer;
 
   // The data is a stream with a position. `loss` puts the next part of a batch on the tape and counts its tokens.
-  std::function<LossPart(Tape&, const PartInfo&)> loss;
-  std::function<double()> epochs;              // gone through so far; a whole number right after the last part of one
-  std::function<std::string()> position;       // any bytes
-  std::function<void(std::string_view)> seek;  // to what `position` said
+  std::function<LossPart(Tape&, const PartInfo&)> loss = {};
+  std::function<double()> epochs = {};         // gone through so far; a whole number right after the last part of one
+  std::function<std::string()> position = {};  // any bytes
+  std::function<void(std::string_view)> seek = {};  // to what `position` said
 
   std::function<Validation()> validate = {};
   std::function<std::map<std::string, double>()> health = {};  // numbers for a report: entropies, dead heads
@@ -116,6 +116,8 @@ struct LoopResult {
 
 std::string checkpoint_of(const std::string& path);  // M.ckpt
 std::string metrics_of(const std::string& path);     // M.metrics.jsonl
+// Throws if there is a model or a checkpoint of that name: a run that starts anew would write over it.
+void check_free(Files& files, const std::string& path);
 
 // Asked to stop (Context::cancel), it saves and throws an Error of kind kCancelled that says how to go on. A loss or a
 // gradient that is not finite throws and leaves weights and checkpoint as they were.

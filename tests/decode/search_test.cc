@@ -182,6 +182,38 @@ TEST(Search, NeighboursChangeNothing) {
   }
 }
 
+// A model that is sure of one long sentence, and finds all else equally bad.
+class SureModel final : public SequenceModel {
+ public:
+  Loss loss(Tape&, const Batch&, const LossOptions&) const override { throw std::logic_error("not asked for"); }
+  Var logits(Tape&, const Batch&) const override { throw std::logic_error("not asked for"); }
+  std::vector<Tensor> attention(const Batch&, const Asked&) const override { return {}; }
+  std::int64_t target_words() const override { return 6; }
+  std::unique_ptr<Decoding> decode(const Batch&) const override {
+    struct Sure final : Decoding {
+      Tensor step(std::span<const std::int32_t>, std::span<const std::int32_t>,
+                  std::span<const std::int32_t> previous) override {
+        const Tensor logits = Tensor::zeros({static_cast<std::int64_t>(previous.size()), 6});
+        ++length;
+        for (std::int64_t row = 0; row < logits[0]; ++row) {
+          logits.data<float>()[row * 6 + (length == 9 ? 1 : 3)] = 12;
+          if (length < 9) logits.data<float>()[row * 6 + 1] = 1;  // the end is the likeliest of the unlikely
+        }
+        return logits;
+      }
+      int length = 0;
+    };
+    return std::make_unique<Sure>();
+  }
+};
+
+TEST(Search, UnlikelyEndsDoNotHideALikelySentence) {
+  for (const std::int64_t beam : {1, 2, 4, 8}) {
+    const auto found = search(SureModel(), batch_of({{2, 3}}), {.beam = beam});
+    EXPECT_EQ(found[0].at(0).words, Words(8, 3)) << "beam " << beam;
+  }
+}
+
 TEST(Search, WhatIsFoundLeavesTheBatch) {
   const TableModel model(7);
   std::vector<Words> sources;

@@ -18,6 +18,7 @@ class Speaker {
       if (c.negative) out.say("没", c.not_node);
       out.say("有", c.verb_node);
       entity(*c.object);
+      if (c.question == Question::kYesNo) out.say("吗", c.question_node);
       return;
     }
     if (c.command) {
@@ -43,7 +44,7 @@ class Speaker {
           out.say("会", c.tense_node);
           if (!c.negative && !c.very_node) out.say("很", c.verb_node);
         } else if (c.negative) {
-          out.say("不", c.not_node);
+          out.say(c.adjective->chinese.starts_with("有") ? "没" : "不", c.not_node);  // 没有礼貌
         } else if (!c.very_node && c.question == Question::kNone) {
           out.say("很", c.verb_node);
         }
@@ -71,7 +72,7 @@ class Speaker {
         break;
       case Clause::Kind::kWeather:
         if (c.negative) {
-          out.say(c.tense == Tense::kPast ? "没" : c.tense == Tense::kFuture ? "不" : "没", c.not_node);
+          out.say(c.tense == Tense::kFuture || c.tense == Tense::kHabit ? "不" : "没", c.not_node);
           if (c.tense == Tense::kPast) out.all.back().nodes.push_back(c.tense_node);
         }
         if (c.tense == Tense::kFuture) out.say("会", c.tense_node);
@@ -120,7 +121,7 @@ class Speaker {
 
  private:
   static std::string_view pronoun(Pronoun which) {
-    static constexpr std::string_view kAll[] = {"我", "你", "他", "她", "我们", "你们", "他们"};
+    static constexpr std::string_view kAll[] = {"我", "你", "他", "她", "我们", "你们", "他们", "她们"};
     return kAll[static_cast<int>(which)];
   }
 
@@ -142,6 +143,7 @@ class Speaker {
         }
         break;
       case Determiner::kA:
+        if (without_count_) break;
         out.say("一", e.determiner_node);
         out.say(measure, e.determiner_node);
         break;
@@ -196,7 +198,7 @@ class Speaker {
     if (e.relative && !clause_first) relative(e);
     if (e.adjective) {
       out.say(e.adjective->chinese, e.adjective_node);
-      if (!e.adjective->bare) out.say("的", e.adjective_node);
+      if (!e.adjective->is(kBare)) out.say("的", e.adjective_node);
     }
     out.say(e.noun->chinese, e.node);
   }
@@ -206,7 +208,7 @@ class Speaker {
     out.say("的", e.relative_node);
   }
 
-  void place(const Place& place, bool with_at, Node verb_node = 0) {
+  void place(const Place& place, bool with_at, Node verb_node = 0, bool motion = false) {
     if (place.site) {
       const std::string_view at = place.site->chinese_at;
       out.say(with_at ? at : place.site->chinese_to, place.node);
@@ -217,7 +219,8 @@ class Speaker {
       out.say("在", place.node, verb_node);
     }
     entity(*place.ground);
-    out.say(place.relation ? place.relation->chinese : place.ground->noun->chinese_in, place.node);
+    const std::string_view in = place.relation ? place.relation->chinese : place.ground->noun->chinese_in;
+    if (!motion || in != "里") out.say(in, place.node);
   }
 
   void event(const Clause& c) {
@@ -237,13 +240,15 @@ class Speaker {
     if (c.tense == Tense::kFuture) out.say("会", c.tense_node);
     if (c.modal) out.say(c.modal->chinese, c.modal_node);
     // With a place 在 stands already before the verb; 正 then says that it is going on.
-    if (ongoing && !lasting) out.say(place_before ? "正" : "在", c.tense_node);
+    const bool asked = c.question != Question::kNone;
+    if (ongoing && !lasting && !(place_before && asked))
+      out.say(place_before ? "正" : c.gap != Gap::kNone ? "正在" : "在", c.tense_node);
     if (place_before) {
       if (where) {
-        out.say("在", c.question_node);
+        out.say("在", c.question_node, ongoing ? c.tense_node : 0);
         out.say("哪里", c.question_node);
       } else {
-        place(c.place, true);
+        place(c.place, true, ongoing && asked ? c.tense_node : 0);
       }
     }
     if (c.companion) {
@@ -252,32 +257,55 @@ class Speaker {
       out.say("一起", c.with_node);
     }
     if (c.manner) out.say(c.manner->chinese, c.manner_node);
-    out.say(c.verb->chinese, c.verb_node);
+    // What is known is taken first: 把 书 给 玛丽.
+    const bool taken = c.recipient && c.object && c.object->kind == Entity::Kind::kNoun && known(c.object->determiner);
+    if (taken) {
+      out.say("把", c.to_node);
+      entity(*c.object);
+    }
+    const std::size_t split = seen ? separable(c.verb->chinese) : 0;  // 跳过舞
+    out.say(c.verb->chinese.substr(0, split ? split : c.verb->chinese.size()), c.verb_node);
     const bool followed = c.object || c.recipient || c.question == Question::kWhat || (moves && !goes_home(c));
     const bool plain_gap = c.gap == Gap::kObject;  // 我昨天买的书, without 了
     if (lasting) out.say("着", c.tense_node);
-    const bool done = past && !c.negative && !stays;
+    const bool done = past && !c.negative && !stays && !c.during;
     if (done && followed && !plain_gap) out.say("了", c.tense_node);
     if (seen) out.say("过", c.tense_node);
+    if (split) out.say(c.verb->chinese.substr(split), c.verb_node);
     if (stays || moves) {
       if (where) {
         if (stays) out.say("在", c.question_node);
         out.say("哪里", c.question_node);
       } else {
-        place(c.place, stays);
+        place(c.place, stays, 0, moves);
       }
     }
     if (c.recipient) entity(*c.recipient);
     if (c.question == Question::kWhat) {
       out.say("什么", c.question_node);
-    } else if (c.object && !plain_gap) {
+    } else if (c.object && !plain_gap && !taken) {
+      without_count_ = has && c.negative && c.object->determiner == Determiner::kA;  // 没有灯
       entity(*c.object);
+      without_count_ = false;
     }
     if (c.tail_node) out.say(c.verb->chinese_tail, c.tail_node);
-    if (done && !followed && !plain_gap) out.say("了", c.tense_node);
+    if (done && !followed && c.gap == Gap::kNone) out.say("了", c.tense_node);
   }
 
+  // Where a verb with an object inside is taken apart: 跳 | 舞; 0 if it is one piece.
+  static std::size_t separable(std::string_view verb) {
+    for (const char* each : {"睡觉", "唱歌", "跳舞", "游泳", "跑步", "散步", "聊天", "做饭"})
+      if (verb == each) return 3;
+    return 0;
+  }
+  static bool known(Determiner determiner) {
+    return determiner == Determiner::kThe || determiner == Determiner::kThis || determiner == Determiner::kThat ||
+           determiner == Determiner::kThese || determiner == Determiner::kPossessive ||
+           determiner == Determiner::kOwner;
+  }
   static bool goes_home(const Clause& c) { return c.place.site && c.place.site->english_to == "home"; }
+
+  bool without_count_ = false;
 };
 
 }  // namespace

@@ -92,8 +92,8 @@ class Speaker {
   void entity(const Entity& entity, bool object) {
     switch (entity.kind) {
       case Entity::Kind::kPronoun: {
-        static constexpr std::string_view kSubjects[] = {"I", "you", "he", "she", "we", "you", "they"};
-        static constexpr std::string_view kObjects[] = {"me", "you", "him", "her", "us", "you", "them"};
+        static constexpr std::string_view kSubjects[] = {"I", "you", "he", "she", "we", "you", "they", "they"};
+        static constexpr std::string_view kObjects[] = {"me", "you", "him", "her", "us", "you", "them", "them"};
         out.say((object ? kObjects : kSubjects)[static_cast<int>(entity.pronoun)], entity.node);
         break;
       }
@@ -107,7 +107,7 @@ class Speaker {
         out.say("what", entity.node);
         break;
       case Entity::Kind::kIt:
-        out.say("it", 0);
+        out.say("it", entity.node);
         break;
       case Entity::Kind::kList:
         for (std::size_t i = 0; i < entity.list.size(); ++i) {
@@ -209,7 +209,7 @@ class Speaker {
         out.say("every", e.determiner_node);
         break;
       case Determiner::kPossessive: {
-        static constexpr std::string_view kOf[] = {"my", "your", "his", "her", "our", "your", "their"};
+        static constexpr std::string_view kOf[] = {"my", "your", "his", "her", "our", "your", "their", "their"};
         out.say(kOf[static_cast<int>(e.possessor)], e.determiner_node);
         break;
       }
@@ -287,6 +287,11 @@ class Speaker {
     if (c.modal) {
       if (c.modal->auxiliary) {
         const std::string_view text = c.modal->english;
+        if (text == "can" && negative) {
+          first.say("cannot", c.modal_node, c.not_node);
+          rest.say(verb, c.verb_node);
+          return;
+        }
         first.say(text.substr(0, text.find(' ')), c.modal_node);
         negate();
         if (text.find(' ') != std::string_view::npos) rest.say(text.substr(text.find(' ') + 1), c.modal_node);

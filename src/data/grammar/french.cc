@@ -91,8 +91,8 @@ class Speaker {
   void entity(const Entity& entity, bool subject, bool negated = false) {
     switch (entity.kind) {
       case Entity::Kind::kPronoun: {
-        static constexpr std::string_view kSubjects[] = {"je", "tu", "il", "elle", "nous", "vous", "ils"};
-        static constexpr std::string_view kOthers[] = {"moi", "toi", "lui", "elle", "nous", "vous", "eux"};
+        static constexpr std::string_view kSubjects[] = {"je", "tu", "il", "elle", "nous", "vous", "ils", "elles"};
+        static constexpr std::string_view kOthers[] = {"moi", "toi", "lui", "elle", "nous", "vous", "eux", "elles"};
         out.say((subject ? kSubjects : kOthers)[static_cast<int>(entity.pronoun)], entity.node);
         if (subject && entity.pronoun == Pronoun::kI) out.all.back().before_vowel = "j'";
         break;
@@ -106,7 +106,7 @@ class Speaker {
       case Entity::Kind::kWhat:
         break;  // said by the question
       case Entity::Kind::kIt:
-        out.say("il", 0);
+        out.say("il", entity.node);
         break;
       case Entity::Kind::kList:
         for (std::size_t i = 0; i < entity.list.size(); ++i) {
@@ -180,9 +180,9 @@ class Speaker {
   void of(Node node) { out.say_before_vowel("de", "d'", node); }
 
   void possessive(Pronoun possessor, const Agreement& of, Node node) {
-    static constexpr std::string_view kMasculine[] = {"mon", "ton", "son", "son", "notre", "votre", "leur"};
-    static constexpr std::string_view kFeminine[] = {"ma", "ta", "sa", "sa", "notre", "votre", "leur"};
-    static constexpr std::string_view kPlural[] = {"mes", "tes", "ses", "ses", "nos", "vos", "leurs"};
+    static constexpr std::string_view kMasculine[] = {"mon", "ton", "son", "son", "notre", "votre", "leur", "leur"};
+    static constexpr std::string_view kFeminine[] = {"ma", "ta", "sa", "sa", "notre", "votre", "leur", "leur"};
+    static constexpr std::string_view kPlural[] = {"mes", "tes", "ses", "ses", "nos", "vos", "leurs", "leurs"};
     const int which = static_cast<int>(possessor);
     const std::string_view one = (of.gender == Gender::kFeminine ? kFeminine : kMasculine)[which];
     out.say_before_vowel(of.plural ? kPlural[which] : one, of.plural ? kPlural[which] : kMasculine[which], node);
@@ -191,7 +191,7 @@ class Speaker {
   void noun(const Entity& e, bool negated) {
     const Agreement a = agreement(e);
     const bool feminine = a.gender == Gender::kFeminine;
-    const bool before = e.adjective && e.adjective->before;
+    const bool before = e.adjective && e.adjective->is(kBefore);
     bool many = a.plural;
     switch (e.determiner) {
       case Determiner::kThe:
@@ -411,9 +411,11 @@ class Speaker {
 
   // Under negation "some" becomes "de": ne boit pas de thé. (But: ne joue pas du piano, whose "du" is a preposition.)
   static std::string negated_tail(std::string_view tail) {
-    for (const char* some : {"du thé", "du sport", "des photos", "des histoires", "des légumes", "une douche"})
+    for (const char* some : {"du thé", "du sport", "des photos", "des légumes", "une douche"})
       if (tail == some) return "de" + std::string(tail.substr(tail.find(' ')));
+    if (tail == "des histoires") return "d' histoires";
     if (tail == "de l' argent") return "d' argent";
+    if (tail == "de l' eau") return "d' eau";
     if (tail == "de la musique") return "de musique";
     return std::string(tail);
   }

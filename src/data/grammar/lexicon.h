@@ -14,22 +14,21 @@ namespace regard::grammar {
 enum class Gender : std::uint8_t { kMasculine, kFeminine };
 
 // What a noun may be used for: verbs and adjectives name the classes that they go with.
-using Classes = std::uint32_t;
+using Classes = std::uint64_t;
 inline constexpr Classes kProfession = 1 << 0, kFriend = 1 << 1, kKin = 1 << 2, kFolk = 1 << 3, kAnimal = 1 << 4,
                          kReadable = 1 << 5, kWritten = 1 << 6, kShow = 1 << 7, kSong = 1 << 8, kFood = 1 << 9,
                          kDish = 1 << 10, kMeal = 1 << 11, kDrink = 1 << 12, kClothes = 1 << 13, kWorn = 1 << 14,
                          kGoods = 1 << 15, kDevice = 1 << 16, kVehicle = 1 << 17, kFurniture = 1 << 18,
                          kOpens = 1 << 19, kPlant = 1 << 20, kPlace = 1 << 21, kIndoors = 1 << 22, kOutdoors = 1 << 23,
                          kSight = 1 << 24, kTool = 1 << 25, kRide = 1 << 26, kBuilt = 1 << 27, kFruit = 1 << 28,
-                         kPicture = 1 << 29, kToy = 1 << 30, kFragile = 1u << 31;
+                         kPicture = 1 << 29, kToy = 1 << 30, kFragile = Classes{1} << 31, kPet = Classes{1} << 32;
 inline constexpr Classes kPeople = kProfession | kFriend | kFolk;
 inline constexpr Classes kPersons = kPeople | kKin;
 
 // Where things happen: a place has one or more of these, a verb says at which of them it happens.
 using Scenes = std::uint16_t;
 inline constexpr Scenes kHome = 1, kStudy = 2, kOutside = 4, kShop = 8, kEat = 16, kStation = 32, kCity = 64,
-                        kLeisure = 128, kWork = 256, kWater = 512, kStage = 1024;
-inline constexpr Scenes kAnywhere = kHome | kStudy | kOutside | kCity | kLeisure | kWork;
+                        kLeisure = 128, kWork = 256, kWater = 512, kStage = 1024, kBeds = 2048, kStove = 4096;
 
 struct Noun {
   std::string_view english, french;
@@ -37,7 +36,7 @@ struct Noun {
   std::string_view chinese, measure;
   Classes classes = 0;
   std::string_view container = {};  // of what is not counted: the English word of a container, see containers()
-  // of a place: where one is ("at", "à"), what follows the Chinese noun (里), when one goes there
+  // of a place: where one is ("at", "à"), what follows the Chinese noun (里)
   std::string_view english_at = {}, french_at = {}, chinese_in = {};
   Scenes scenes = 0;
 };
@@ -79,28 +78,40 @@ inline constexpr VerbFlags kTogether = 2048;  // often done with somebody
 inline constexpr VerbFlags kRare = 4096;      // happens now and then: no habit of every day
 inline constexpr VerbFlags kChance = 8192;    // happens to one: neither wanted nor planned
 
+// The nouns a verb takes: those with one of these classes, unless they have one of those.
+struct Wanted {
+  Classes any = 0, none = 0;
+  constexpr Wanted(Classes classes = 0, Classes without = 0) : any(classes), none(without) {}
+  constexpr bool takes(Classes classes) const { return (classes & any) != 0 && (classes & none) == 0; }
+  constexpr explicit operator bool() const { return any != 0; }
+};
+
 struct Verb {
   std::string_view english, english_after;  // "listen", "to"
   std::string_view french, french_after;    // "jouer", "à"
   std::string_view chinese;
-  Classes objects = 0;
+  Wanted objects = {};
   VerbFlags flags = 0;
   Scenes scenes = 0;
   Manners manners = 0;
   std::string_view english_tail = {}, french_tail = {}, chinese_tail = {};  // "football", "au football", "足球"
 };
 
+using AdjectiveFlags = std::uint8_t;
+inline constexpr AdjectiveFlags kBefore = 1;     // in French before the noun
+inline constexpr AdjectiveFlags kPredicate = 2;  // only after "is"
+inline constexpr AdjectiveFlags kBare = 4;       // in Chinese without 的 before a noun
+inline constexpr AdjectiveFlags kAlone = 8;      // not compared
+inline constexpr AdjectiveFlags kFeeling = 16;   // of the moment: gives a reason for what somebody does
+
 struct Adjective {
-  std::string_view english;
-  std::string_view french, feminine;  // masculine and feminine singular
-  bool before = false;                // in French before the noun
-  std::string_view chinese;
+  std::string_view english, french, feminine, chinese;  // French: masculine and feminine singular
   Classes classes = 0;
-  bool predicate = false;          // only after "is"
-  bool bare = false;               // in Chinese without 的 before a noun
-  std::string_view vowel = {};     // masculine before a vowel: bel, nouvel, vieil
-  bool compares = true;            // "bigger than"
-  std::string_view comparative{};  // irregular English comparative
+  AdjectiveFlags flags = 0;
+  std::string_view vowel = {};        // French masculine before a vowel: bel, nouvel, vieil
+  std::string_view comparative = {};  // of English, if irregular
+
+  constexpr bool is(AdjectiveFlags flag) const { return (flags & flag) != 0; }
 };
 
 // A word or a phrase that looks the same everywhere.

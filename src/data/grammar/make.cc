@@ -38,7 +38,7 @@ class Maker {
       out.parts.push_back({.clause = statement(any_frame(), length, {})});
       return out;
     }
-    const int parts = std::clamp(length / (8 + below(6)), length > 16 ? 2 : 1, 6);
+    const int parts = std::clamp(length / (7 + below(4)), length > 15 ? 2 : 1, 7);
     const int each = length / parts;
     Frame frame = any_frame();
     if (parts >= 2 && chance(38)) return opened(std::move(out), parts, each);
@@ -84,10 +84,10 @@ class Maker {
 
   int wanted_length() {
     const int kind = below(100);
-    if (kind < 30) return 3 + below(6);
-    if (kind < 56) return 9 + below(8);
-    if (kind < 76) return 17 + below(14);
-    return 31 + below(27);
+    if (kind < 24) return 3 + below(7);
+    if (kind < 50) return 9 + below(9);
+    if (kind < 70) return 17 + below(16);
+    return 33 + below(27);
   }
   Frame any_frame() { return any({Frame::kPast, Frame::kPast, Frame::kHabit, Frame::kNow, Frame::kFuture}); }
 
@@ -97,26 +97,62 @@ class Maker {
       out.parts.push_back({.clause = statement(frame, length, {})});
       return;
     }
+    timeless_ = chance(88);  // the first part has said when
     const Clause& before = out.parts.back().clause;
+    const Link last_link = out.parts.back().link;
     Meaning::Part part;
-    const bool events = before.kind == Kind::kEvent && (frame == Frame::kPast || frame == Frame::kFuture);
-    const bool reasoned = out.parts.back().link == Link::kBecause;
-    part.link = events && chance(25) && !before.negative ? Link::kThen
-                : reasoned                               ? any({Link::kAnd, Link::kBut, Link::kSo})
-                           : any({Link::kAnd, Link::kBut, Link::kSo, Link::kBecause, Link::kBecause, Link::kAnd});
+    const bool events = before.kind == Kind::kEvent && !before.negative && !before.modal &&
+                        (frame == Frame::kPast || frame == Frame::kFuture);
+    if (events && last_link != Link::kThen && last_link != Link::kBecause && chance(35)) {
+      part.link = Link::kThen;
+    } else {
+      do part.link = any({Link::kAnd, Link::kAnd, Link::kBut, Link::kSo, Link::kBecause, Link::kBecause});
+      while (part.link == last_link || (last_link == Link::kBecause && part.link == Link::kSo));
+    }
     part.link_node = node();
     std::optional<Entity> subject;
-    const bool same = part.link == Link::kThen || chance(50);
-    const Entity& last = before.kind == Kind::kThought ? before.subject : before.subject;
-    if (same && last.kind != Entity::Kind::kIt && before.kind != Kind::kThere) subject = reference(last);
-    if (part.link == Link::kThen) {
-      part.clause = event(frame, length, subject, {.positive = true});
-    } else if (part.link == Link::kBecause && chance(40)) {
-      part.clause = chance(25) ? weather(frame) : quality(frame, length, subject);
-    } else {
-      part.clause = statement(frame, length, subject);
+    if (refers(before) && (part.link == Link::kThen || chance(55))) subject = reference(before.subject);
+    switch (part.link) {
+      case Link::kNone:
+        break;
+      case Link::kThen:
+        part.clause = event(frame, length, subject, {.positive = true});
+        break;
+      case Link::kBecause:
+        part.clause = reason(frame, length, subject);
+        break;
+      case Link::kSo:
+        part.clause = frame != Frame::kPast && chance(40) ? modal(length, subject) : event(frame, length, subject, {});
+        break;
+      case Link::kAnd:
+      case Link::kBut:
+        part.clause = statement(frame, length, subject);
+        break;
     }
+    if (part.clause.kind == before.kind && before.kind != Kind::kEvent) part.clause = event(frame, length, subject, {});
+    timeless_ = false;
     out.parts.push_back(std::move(part));
+  }
+
+  static void place_time_last(Clause& c) {
+    if (c.time && c.time_first && c.object && c.object->relative) c.time = nullptr;
+    c.time_first = false;
+  }
+
+  // Whether the subject of a clause can be taken up by a pronoun.
+  static bool refers(const Clause& c) {
+    if (c.kind == Kind::kThere || c.kind == Kind::kWeather || !is_person(c.subject)) return false;
+    return c.subject.kind != Entity::Kind::kNoun || c.subject.determiner != Determiner::kEvery;
+  }
+
+  Clause reason(Frame frame, int length, const std::optional<Entity>& subject) {
+    const int kind = below(100);
+    if (kind < 40) return feeling(frame, length, subject);
+    if (kind < 45) return weather(frame);
+    if (kind < 70) return state(frame, length, subject);
+    if (kind < 82 && frame != Frame::kPast) return modal(length, subject);
+    if (kind < 88) return thought(frame, length, subject);
+    return event(frame, length, subject, {});
   }
 
   Meaning opened(Meaning out, int parts, int each) {
@@ -128,32 +164,39 @@ class Maker {
       case Opening::kNone:
         break;
       case Opening::kWhen: {
-        first = event(Frame::kPast, std::min(each, 9), {}, {.positive = true, .rare = true, .no_time = true});
-        const std::optional<Entity> same = chance(20) ? std::optional(reference(first.subject)) : std::nullopt;
+        first = event(Frame::kPast, each, {}, {.positive = true, .rare = true, .no_time = true});
+        const std::optional<Entity> same =
+            refers(first) && chance(20) ? std::optional(reference(first.subject)) : std::nullopt;
         if (chance(60)) {
           second = event(Frame::kNow, each, same, {.positive = true, .no_time = true});
           if (second.tense == Tense::kProgressive) second.tense = Tense::kPastProgressive;
         } else {
           second = event(Frame::kPast, each, same, {.positive = true, .no_time = true});
         }
+        first.during = true;
         break;
       }
       case Opening::kIf: {
-        first = chance(40) ? weather(Frame::kFuture) : event(Frame::kFuture, std::min(each, 9), {}, {});
+        first = chance(40) ? weather(Frame::kFuture) : event(Frame::kFuture, each, {}, {});
         first.tense = Tense::kHabit;
-        const bool same = first.kind == Kind::kEvent && chance(50);
+        place_time_last(first);
+        const bool same = refers(first) && chance(50);
         second = event(Frame::kFuture, each, same ? std::optional(reference(first.subject)) : std::nullopt,
                        {.no_time = true});
         second.then_node = out.opening_node;
-        second.time_first = false;
+        place_time_last(second);
         rest = Frame::kFuture;
         break;
       }
       case Opening::kAlthough: {
         rest = any({Frame::kPast, Frame::kPast, Frame::kNow, Frame::kHabit});
-        first = chance(50) ? quality(rest, each, {}) : statement(rest, each, {});
-        const bool same = first.subject.kind != Entity::Kind::kIt && first.kind != Kind::kThere && chance(60);
-        second = event(rest, each, same ? std::optional(reference(first.subject)) : std::nullopt, {});
+        first = chance(55) ? feeling(rest, each, {}) : chance(40) ? weather(rest) : state(rest, each, {});
+        timeless_ = first.time != nullptr;
+        second =
+            event(rest, each, refers(first) && chance(65) ? std::optional(reference(first.subject)) : std::nullopt, {});
+        place_time_last(first);
+        place_time_last(second);
+        timeless_ = false;
         break;
       }
     }
@@ -165,17 +208,19 @@ class Maker {
 
   Clause statement(Frame frame, int length, const std::optional<Entity>& subject) {
     const int kind = below(100);
-    const bool people = !subject || is_person(*subject);
-    if (kind < 12) return quality(frame, length, subject);
-    if (kind < 16 && frame != Frame::kFuture && frame != Frame::kPast) return compare(length);
-    if (kind < 20 && frame != Frame::kFuture && frame != Frame::kPast && people) return role(subject);
-    if (kind < 24 && frame != Frame::kFuture && frame != Frame::kPast) return position(length);
-    if (kind < 29 && frame != Frame::kFuture && frame != Frame::kPast) return there(length);
-    if (kind < 31 && frame != Frame::kHabit) return weather(frame);
-    if (kind < 39 && length > 8 && people) return thought(frame, length, subject);
-    if (kind < 46 && people && frame != Frame::kPast) return modal(length, subject);
-    if (kind < 52 && people && frame != Frame::kPast && frame != Frame::kFuture) return experience(length, subject);
-    if (kind < 60 && frame != Frame::kFuture) return state(frame, length, subject);
+    const bool present = frame == Frame::kNow || frame == Frame::kHabit;
+    if (kind < 10) return present ? quality(length, subject) : feeling(frame, length, subject);
+    if (kind < 18 && length > 8) return thought(frame, length, subject);
+    if (kind < 26 && frame != Frame::kPast) return modal(length, subject);
+    if (kind == 26 && frame != Frame::kHabit && length > 4 && !subject) return weather(frame);
+    if (present && kind >= 27) {
+      if (kind < 31) return role(subject);
+      if (kind < 37) return experience(length, subject);
+      if (kind < 48) return state(frame, length, subject);
+      if (kind < 53 && !subject) return compare(length);
+      if (kind < 57 && !subject) return position(length);
+      if (kind < 62 && !subject) return there(length);
+    }
     return event(frame, length, subject, {});
   }
 
@@ -189,31 +234,12 @@ class Maker {
   }
 
   // Somebody who was named before, as a pronoun.
-  Entity reference(const Entity& to) {
-    if (!is_person(to)) {  // an animal or a thing is named again
-      Entity again = to;
-      again.relative = {};
-      again.relation = nullptr;
-      again.ground = {};
-      again.adjective = nullptr;
-      if (again.kind == Entity::Kind::kNoun && again.determiner == Determiner::kA) again.determiner = Determiner::kThe;
-      renew(again);
-      return again;
-    }
-    return pronoun(pronoun_for(to));
-  }
-  void renew(Entity& e) {
-    e.node = node();
-    e.determiner_node = node();
-    e.and_node = node();
-    if (e.owner) renew(*e.owner);
-    for (Entity& each : e.list) renew(each);
-  }
+  Entity reference(const Entity& to) { return pronoun(pronoun_for(to)); }
   static Pronoun pronoun_for(const Entity& to) {
     const Agreement a = agreement(to);
     if (a.person == 1) return a.plural ? Pronoun::kWe : Pronoun::kI;
     if (a.person == 2) return a.plural ? Pronoun::kYouAll : Pronoun::kYou;
-    if (a.plural) return Pronoun::kThey;
+    if (a.plural) return a.gender == Gender::kFeminine ? Pronoun::kTheyWomen : Pronoun::kThey;
     return a.gender == Gender::kFeminine ? Pronoun::kShe : Pronoun::kHe;
   }
 
@@ -227,8 +253,8 @@ class Maker {
     return e;
   }
   int some_count() { return 2 + (chance(75) ? below(4) : below(static_cast<int>(numbers().size()))); }
-  const Noun& noun_of(Classes classes) {
-    const Noun* found = any_that(nouns(), [&](const Noun& each) { return (each.classes & classes) != 0; });
+  const Noun& noun_of(Wanted wanted) {
+    const Noun* found = any_that(nouns(), [&](const Noun& each) { return wanted.takes(each.classes); });
     return found ? *found : nouns()[0];
   }
 
@@ -283,45 +309,62 @@ class Maker {
     bool made = false;      // not definite
     bool general = false;   // of a kind
     bool negated_have = false;
+    bool no_clause = false;  // something follows it
     std::optional<Pronoun> subject = {};
   };
 
-  Entity object(Classes classes, int& length, const ObjectNeeds& needs) {
+  Entity object(Wanted wanted, int& length, const ObjectNeeds& needs) {
+    Classes classes = wanted.any;
     // First the kind of thing, so that the many people do not crowd out the rest.
     if ((classes & kPersons) && (!(classes & ~kPersons) || chance(50)))
       classes &= kPersons;
     else if (classes & ~kPersons)
       classes &= ~kPersons;
-    const Noun& noun = noun_of(classes);
-    if (!needs.definite && !needs.made && !needs.general && length >= 6 && chance(length >= 9 ? 30 : 12) &&
+    const Noun& noun = noun_of({classes, wanted.none});
+    if (!needs.definite && !needs.made && !needs.general && length >= 4 && chance(length >= 6 ? 25 : 12) &&
         !(noun.classes & (kPersons | kMeal))) {
       Entity list{.kind = Entity::Kind::kList};
       list.and_node = node();
-      const int count = 2 + (length >= 9 ? below(2) : 0);
+      const int count = 2 + (length >= 6 ? below(3) : 0);
       for (int i = 0; i < count; ++i) {
         const Noun* each = &noun;
         for (int tries = 0; tries < 8 && i > 0; ++tries) {
           each = any_that(nouns(), [&](const Noun& one) {
-            return (one.classes & classes) != 0 && (one.classes & (kPersons | kMeal)) == 0;
+            return Wanted(classes, wanted.none | kPersons | kMeal).takes(one.classes);
           });
-          if (std::none_of(list.list.begin(), list.list.end(), [&](const Entity& e) { return e.noun == each; })) break;
+          if (!listed(list, each)) break;
         }
+        if (listed(list, each)) break;
         list.list.push_back(one_object(*each, needs, false));
         length -= 3;
         if (chance(30)) add_adjective(list.list.back());
       }
-      return list;
+      return list.list.size() == 1 ? list.list[0] : list;
     }
     Entity e = one_object(noun, needs, true);
     length -= 2;
-    if (e.kind == Entity::Kind::kNoun) decorate(e, length, !needs.made && !needs.general);
+    // A clause wants something definite: "the book that I bought yesterday".
+    const bool some = e.determiner == Determiner::kA || e.determiner == Determiner::kNumber ||
+                      e.determiner == Determiner::kSome || e.determiner == Determiner::kSeveral;
+    if (some && length >= 2 && !needs.made && !needs.no_clause && depth_ == 0 && chance(45)) {
+      e.determiner = Determiner::kThe;
+      e.count = 1;
+      e.with_that = noun.classes & kFolk;
+    }
+    if (e.kind == Entity::Kind::kNoun) decorate(e, length, !needs.made && !needs.general, !needs.no_clause);
     return e;
+  }
+
+  static bool listed(const Entity& list, const Noun* noun) {
+    return std::any_of(list.list.begin(), list.list.end(), [&](const Entity& each) { return each.noun == noun; });
   }
 
   Entity one_object(const Noun& noun, const ObjectNeeds& needs, bool with_owner) {
     const Pronoun own = needs.subject.value_or(Pronoun::kI);
     if (noun.classes & kKin) return kin(needs.subject);
-    if (noun.classes & kFriend) return friend_of(noun, needs.subject);
+    if ((noun.classes & kFriend) && needs.made)
+      return noun_phrase(noun, any({Determiner::kA, Determiner::kNumber, Determiner::kSeveral, Determiner::kMany}));
+    if ((noun.classes & kFriend) && !needs.negated_have) return friend_of(noun, needs.subject);
     if (noun.classes & kMeal) return noun_phrase(noun, Determiner::kKind);
     const bool mass = !noun.container.empty();
     if (needs.general && chance(75)) return noun_phrase(noun, Determiner::kKind);
@@ -352,13 +395,16 @@ class Maker {
                         Determiner::kNumber, Determiner::kSome, Determiner::kSeveral, Determiner::kMany,
                         Determiner::kPossessive, Determiner::kPossessive, Determiner::kPossessive, Determiner::kOwner});
     }
+    if ((noun.classes & kRide) && determiner != Determiner::kThis && determiner != Determiner::kA)
+      determiner = Determiner::kThe;
     const bool owned = determiner == Determiner::kPossessive || determiner == Determiner::kOwner;
-    if (owned && (noun.classes & (kPlace | kRide | kBuilt | kShow | kProfession | kFolk | kSight) || !with_owner))
+    if (owned && (noun.classes & (kPlace | kRide | kBuilt | kShow | kProfession | kFolk | kSight) || !with_owner ||
+                  ((noun.classes & kAnimal) && !(noun.classes & kPet))))
       determiner = Determiner::kThe;
     if (determiner == Determiner::kThat && (noun.classes & kFolk)) determiner = Determiner::kThis;
     Entity e = noun_phrase(noun, determiner);
     if (determiner == Determiner::kPossessive) e.possessor = own;
-    if (determiner == Determiner::kOwner) e.owner = chance(60) ? name() : kin(std::nullopt);
+    if (determiner == Determiner::kOwner) e.owner = chance(60) ? name() : kin(Pronoun::kI);
     return e;
   }
 
@@ -367,24 +413,27 @@ class Maker {
         e.determiner == Determiner::kMass || e.determiner == Determiner::kVessel || e.determiner == Determiner::kRole ||
         (e.noun->classes & (kKin | kMeal)))
       return;
-    e.adjective = any_that(
-        adjectives(), [&](const Adjective& each) { return !each.predicate && (each.classes & e.noun->classes) != 0; });
+    // 我的新书, but not 我的有趣的书.
+    const bool owned = e.determiner == Determiner::kPossessive || e.determiner == Determiner::kOwner;
+    e.adjective = any_that(adjectives(), [&](const Adjective& each) {
+      return !each.is(kPredicate) && (each.is(kBare) || !owned) && (each.classes & e.noun->classes) != 0;
+    });
     if (e.adjective) e.adjective_node = node();
   }
 
   // What a noun may have besides: an adjective, where it is, a clause.
-  void decorate(Entity& e, int& length, bool definite) {
+  void decorate(Entity& e, int& length, bool definite, bool clauses = true) {
     if (length >= 1 && chance(45)) {
       add_adjective(e);
       if (e.adjective) --length;
     }
     const bool the = e.determiner == Determiner::kThe || e.determiner == Determiner::kThese;
-    if (!definite || !the || depth_ > 0) return;
-    const bool thing = e.noun->classes & (kGoods | kAnimal | kReadable | kPicture);
-    if (length >= 5 && chance(65)) {
+    if (!definite || !the || depth_ > 0 || !clauses) return;
+    const bool thing = (e.noun->classes & (kGoods | kPet)) && !(e.noun->classes & (kFurniture | kVehicle));
+    if (length >= 2 && chance(70)) {
       relative(e);
       if (e.relative) length -= 5;
-    } else if (length >= 4 && thing && chance(50)) {
+    } else if (length >= 2 && thing && chance(60)) {
       e.relation = &any(relations());
       e.relation_node = node();
       e.ground = noun_phrase(noun_of(e.relation->english == "on" ? kFurniture : kFurniture | kPlant),
@@ -404,7 +453,7 @@ class Maker {
       c.gap = Gap::kSubject;
     } else {
       const Verb* found = any_that(verbs(), [&](const Verb& each) {
-        return (each.objects & classes) != 0 && !(each.flags & (kGives | kMotion | kLasting)) &&
+        return each.objects.takes(classes) && !(each.flags & (kGives | kMotion | kLasting)) &&
                !(each.flags & kGeneral) && each.chinese != "有" && &each != main_;
       });
       if (found) {
@@ -430,6 +479,7 @@ class Maker {
     if (c.time) c.time_first = false;
     c.antecedent = agreement(e);
     e.relative_node = node();
+    if (c.gap == Gap::kSubject && person) e.with_that = e.determiner == Determiner::kThe;
     e.relative = std::move(c);
   }
   Entity person_simple() {
@@ -485,7 +535,7 @@ class Maker {
     Clause c;
     const bool beast = subject ? !is_person(*subject) : chance(7);
     const Verb* found = nullptr;
-    const bool bare = length <= 5 && chance(35);
+    const bool bare = length <= 5 && chance(35) && !needs.commanded;
     for (int tries = 0; tries < 20 && !found; ++tries) {
       found = any_that(verbs(), [&](const Verb& each) {
         if (each.flags & kState) return false;
@@ -498,7 +548,6 @@ class Maker {
         if (depth_ > 0 && (each.flags & kGives)) return false;
         return true;
       });
-      if (beast && found && (found->objects & (kMeal | kDrink | kReadable | kDish)) && chance(60)) found = nullptr;
     }
     if (!found) found = &verb("watch", "看");
     c.verb = found;
@@ -510,6 +559,8 @@ class Maker {
       c.subject =
           noun_phrase(noun_of(kAnimal), any({Determiner::kThe, Determiner::kThe, Determiner::kThis, Determiner::kNumber,
                                              Determiner::kThese, Determiner::kPossessive}));
+      if (c.subject.determiner == Determiner::kPossessive && !(c.subject.noun->classes & kPet))
+        c.subject.determiner = Determiner::kThe;
       if (chance(30)) add_adjective(c.subject);
     } else {
       c.subject = person(length);
@@ -518,7 +569,6 @@ class Maker {
     c.verb_node = node();
     c.tense_node = node();
     const bool every = c.subject.kind == Entity::Kind::kNoun && c.subject.determiner == Determiner::kEvery;
-    const bool plural_every = every;
     switch (frame) {
       case Frame::kPast:
         c.tense = Tense::kPast;
@@ -533,7 +583,7 @@ class Maker {
         c.tense = Tense::kFuture;
         break;
     }
-    if (!needs.positive && !plural_every && !(flags & kLasting) && chance(frame == Frame::kNow ? 8 : 18)) {
+    if (!needs.positive && !every && !(flags & kLasting) && chance(frame == Frame::kNow ? 8 : 18)) {
       c.negative = true;
       c.not_node = node();
       if (frame == Frame::kHabit && !(flags & kStays)) c.never = chance(50);
@@ -543,15 +593,16 @@ class Maker {
     const bool self_known = is_person(c.subject) && !every;
     if (!found->english_tail.empty()) c.tail_node = node();
     if (found->objects) {
-      c.object = object(beast ? (found->objects & ~(kMeal | kPicture | kShow)) | (found->objects == kShow ? kAnimal : 0)
-                              : found->objects,
-                        length,
+      c.object = object(found->objects, length,
                         {.definite = c.negative || needs.commanded,
                          .made = static_cast<bool>(flags & kMade) && !c.negative && !needs.commanded,
+                         .no_clause = static_cast<bool>(flags & (kGives | kMotion)),
                          .subject = needs.commanded ? std::optional(any({Pronoun::kYou, Pronoun::kI}))
                                     : self_known    ? std::optional(own)
                                                     : std::nullopt});
     }
+    if ((flags & kMade) && c.object->adjective && c.object->adjective->english == "old")
+      c.object->adjective = nullptr;  // nobody writes an old novel
     if (flags & kGives) {
       c.recipient = recipient(self_known ? std::optional(own) : std::nullopt);
       c.to_node = node();
@@ -569,8 +620,8 @@ class Maker {
     // What makes it true for French and Chinese: a habit needs to be called one.
     const bool first_allowed = !needs.alone && depth_ == 0;
     if (frame == Frame::kHabit && !c.negative) {
-      if (chance(50)) {
-        c.frequency = &any(frequencies());
+      if (chance(50) || timeless_) {
+        c.frequency = &any(every ? frequencies().first(2) : frequencies());
         c.frequency_node = node();
         length -= 1;
       } else {
@@ -578,11 +629,13 @@ class Maker {
         length -= 2;
       }
     }
+    const Scenes scenes =
+        beast ? static_cast<Scenes>(found->scenes & (kOutside | kWater | kBeds | kLeisure)) : found->scenes;
     // What there is room for, in any order.
     for (int round = 0; round < 6 && length > 0; ++round) {
       switch (below(4)) {
         case 0:
-          if (!c.time && !needs.no_time && length >= 1) {
+          if (!c.time && !needs.no_time && !timeless_ && !c.frequency && length >= 1) {
             if (frame == Frame::kPast) add_time(c, past_times(), first_allowed);
             if (frame == Frame::kFuture) add_time(c, future_times(), first_allowed);
             if (frame == Frame::kNow && depth_ == 0 && !(flags & kLasting)) add_time(c, now_times(), first_allowed);
@@ -590,14 +643,13 @@ class Maker {
           }
           break;
         case 1:
-          if (c.place.node == 0 && found->scenes && length >= 2 && !(c.negative && frame == Frame::kNow) &&
-              !needs.commanded) {
-            c.place = place_for(found->scenes);
+          if (c.place.node == 0 && scenes && length >= 2 && !(c.negative && frame == Frame::kNow) && !needs.commanded) {
+            c.place = place_for(scenes);
             length -= 3;
           }
           break;
         case 2:
-          if (!c.manner && found->manners && !c.negative && length >= 1 && !beast) {
+          if (!c.manner && found->manners && !c.negative && !c.frequency && length >= 1 && !beast) {
             c.manner = any_that(manners(), [&](const Phrase& each) { return (each.manners & found->manners) != 0; });
             if (c.manner) {
               c.manner_node = node();
@@ -612,6 +664,18 @@ class Maker {
             length -= 3;
           }
           break;
+      }
+    }
+    // Behind a clause that belongs to the object nothing else would find its place.
+    if (c.object && c.object->relative) {
+      if (c.time && !first_allowed) c.time = nullptr;
+      if (c.time) c.time_first = true;
+      c.manner = nullptr;
+      c.companion = {};
+      c.place = {};
+      if (frame == Frame::kHabit && !c.time && !c.frequency && !c.negative) {
+        c.frequency = &any(frequencies());
+        c.frequency_node = node();
       }
     }
     return c;
@@ -639,7 +703,8 @@ class Maker {
       Entity e = name();
       if (subject.kind != Entity::Kind::kName) return e;
     }
-    return kind == 1 ? kin(own) : friend_of(noun_of(kFriend), own);
+    Entity e = kind == 1 ? kin(own) : friend_of(noun_of(kFriend), own);
+    return e.noun == subject.noun ? name() : e;
   }
 
   Clause state(Frame frame, int length, const std::optional<Entity>& subject) {
@@ -655,7 +720,7 @@ class Maker {
     c.tense_node = node();
     const bool every = c.subject.kind == Entity::Kind::kNoun && c.subject.determiner == Determiner::kEvery;
     c.tense = frame == Frame::kPast ? Tense::kPastState : Tense::kHabit;
-    c.negative = !every && chance(22);
+    c.negative = !every && found->english != "prefer" && chance(22);
     if (c.negative) c.not_node = node();
     if (!found->english_tail.empty()) c.tail_node = node();
     if (found->objects) {
@@ -671,7 +736,6 @@ class Maker {
       }
     }
     if (found->flags & kStays) c.place = place_for(found->scenes);
-    if (frame == Frame::kPast) add_time(c, past_times(), true);
     return c;
   }
 
@@ -729,31 +793,15 @@ class Maker {
   // The classes by which an adjective for somebody or something is chosen.
   static Classes classes_of(const Entity& e) { return e.kind == Entity::Kind::kNoun ? e.noun->classes : kKin; }
 
-  Clause quality(Frame frame, int length, const std::optional<Entity>& subject) {
+  Clause being(Entity subject, const Adjective* adjective, Tense tense) {
     Clause c;
     c.kind = Kind::kQuality;
     c.verb_node = node();
     c.tense_node = node();
-    if (subject) {
-      c.subject = *subject;
-    } else if (chance(50)) {
-      c.subject = person(length - 2);
-    } else {
-      c.subject = subject_thing(length - 3);
-    }
-    const Classes classes =
-        c.subject.kind == Entity::Kind::kList ? classes_of(c.subject.list[0]) : classes_of(c.subject);
-    const bool person = is_person(c.subject);
-    c.adjective = any_that(adjectives(), [&](const Adjective& each) {
-      if (&each == c.subject.adjective) return false;
-      if (!each.compares && !each.predicate) return false;  // colours
-      if (person && frame != Frame::kNow && frame != Frame::kPast && frame != Frame::kHabit)
-        return (each.classes & kPersons) != 0 && !each.compares;  // feelings to come
-      return (each.classes & (person ? classes | kKin : classes)) != 0;
-    });
-    if (!c.adjective) c.adjective = &adjectives()[0];
+    c.subject = std::move(subject);
+    c.adjective = adjective ? adjective : &adjectives()[1];
     c.adjective_node = node();
-    c.tense = frame == Frame::kPast ? Tense::kPastState : Tense::kHabit;
+    c.tense = tense;
     const bool every = c.subject.kind == Entity::Kind::kNoun && c.subject.determiner == Determiner::kEvery;
     if (!every && chance(18)) {
       c.negative = true;
@@ -761,17 +809,36 @@ class Maker {
     } else if (chance(30)) {
       c.very_node = node();
     }
-    if (frame == Frame::kNow && person && length > 4 && chance(30)) {
+    return c;
+  }
+
+  // How somebody or something is.
+  Clause quality(int length, const std::optional<Entity>& subject) {
+    Entity who = subject ? *subject : chance(40) ? person(length - 2) : subject_thing(length - 3);
+    const bool person = is_person(who);
+    const Classes classes = person ? kKin | classes_of(who) : classes_of(who);
+    const Adjective* adjective = any_that(adjectives(), [&](const Adjective& each) {
+      return &each != who.adjective && (!each.is(kAlone) || each.is(kPredicate)) && (each.classes & classes) != 0;
+    });
+    return being(std::move(who), adjective, Tense::kHabit);
+  }
+
+  // How somebody is at the moment: happy, tired.
+  Clause feeling(Frame frame, int length, const std::optional<Entity>& subject) {
+    Entity who = subject ? *subject : person(length - 2);
+    const Adjective* adjective = any_that(adjectives(), [](const Adjective& each) { return each.is(kFeeling); });
+    Clause c = being(std::move(who), adjective, frame == Frame::kPast ? Tense::kPastState : Tense::kHabit);
+    if (frame == Frame::kPast && !timeless_ && chance(60)) add_time(c, past_times().first(4), true);
+    if (frame == Frame::kNow && !timeless_ && chance(35)) {
       c.time = &now_times()[2];
       c.time_node = node();
     }
-    if (frame == Frame::kPast && person && chance(50)) add_time(c, past_times(), true);
     return c;
   }
 
   Entity subject_thing(int length) {
     const Classes kinds =
-        any({kGoods, kReadable, kShow, kFood, kClothes, kSight, kAnimal, kFurniture, kPicture, kSong});
+        any<Classes>({kGoods, kReadable, kShow, kFood, kClothes, kSight, kAnimal, kFurniture, kPicture, kSong});
     Entity e = one_object(noun_of(kinds), {.definite = true}, true);
     if (e.kind == Entity::Kind::kNoun) decorate(e, length, true);
     return e;
@@ -793,12 +860,17 @@ class Maker {
       const Noun* same = any_that(nouns(), [&](const Noun& each) {
         return &each != c.subject.noun && (each.classes & c.subject.noun->classes) == c.subject.noun->classes;
       });
-      if (!same) same = c.subject.noun;
-      c.object = one_object(*same, {.definite = true}, true);
+      if (same) {
+        c.object = one_object(*same, {.definite = true}, true);
+      } else {  // this one and that one
+        c.subject = noun_phrase(*c.subject.noun, Determiner::kThis);
+        c.object = noun_phrase(*c.subject.noun, Determiner::kThat);
+      }
     }
     const Classes classes = classes_of(c.subject) & classes_of(*c.object);
     c.adjective = any_that(adjectives(), [&](const Adjective& each) {
-      return each.compares && each.english != "good" && &each != c.subject.adjective && (each.classes & classes) != 0;
+      return !each.is(kAlone) && each.english != "good" && &each != c.subject.adjective &&
+             (each.classes & classes) != 0;
     });
     if (!c.adjective) c.adjective = &adjectives()[1];
     c.adjective_node = node();
@@ -868,13 +940,14 @@ class Maker {
     Clause c;
     c.kind = Kind::kWeather;
     c.subject.kind = Entity::Kind::kIt;
+    c.subject.node = node();
     c.weather = &any(weathers());
     c.verb_node = node();
     c.tense_node = node();
     c.tense = frame == Frame::kPast ? Tense::kPast : frame == Frame::kFuture ? Tense::kFuture : Tense::kProgressive;
-    if (frame == Frame::kPast) add_time(c, past_times(), true);
-    if (frame == Frame::kFuture && chance(60)) add_time(c, future_times(), false);
-    if (frame == Frame::kNow && chance(40)) {
+    if (frame == Frame::kPast && !timeless_) add_time(c, past_times().first(5), true);
+    if (frame == Frame::kFuture && !timeless_ && chance(70)) add_time(c, future_times().first(5), false);
+    if (frame == Frame::kNow && !timeless_ && chance(40)) {
       c.time = &now_times()[0];
       c.time_node = node();
     }
@@ -919,19 +992,19 @@ class Maker {
   Clause question(int length) {
     Clause c;
     const int kind = below(100);
-    const std::optional<Entity> asked =
-        chance(60)
-            ? std::optional(pronoun(any({Pronoun::kYou, Pronoun::kYou, Pronoun::kHe, Pronoun::kShe, Pronoun::kThey})))
-            : std::nullopt;
+    const Entity asked = chance(60)
+                             ? pronoun(any({Pronoun::kYou, Pronoun::kYou, Pronoun::kHe, Pronoun::kShe, Pronoun::kThey}))
+                         : chance(50) ? name()
+                                      : kin(std::nullopt);
     const Frame frame = any_frame();
     if (kind < 40) {
       const int what = below(10);
       if (what < 4) {
         c = event(frame, length, asked, {.positive = true});
       } else if (what == 4) {
-        c = quality(Frame::kHabit, length, asked);
+        c = quality(length, asked);
       } else if (what == 5) {
-        c = role(asked ? asked : std::optional(kin(std::nullopt)));
+        c = role(asked);
       } else if (what == 6) {
         c = there(length);
       } else if (what == 7) {
@@ -945,13 +1018,12 @@ class Maker {
       c.negative = c.never = false;
       c.question = Question::kYesNo;
     } else if (kind < 58) {  // what
-      int room = 0;
       for (int tries = 0; tries < 60; ++tries) {
         c = event(frame, length, asked, {.positive = true});
-        if (c.object && !(c.verb->objects & kPersons) && !(c.verb->flags & kGives)) break;
+        if (c.object && !(c.verb->objects.any & (kPersons | kRide | kMeal)) && !(c.verb->flags & kGives)) break;
       }
-      static_cast<void>(room);
-      if (!c.object || (c.verb->objects & kPersons) || (c.verb->flags & kGives)) return question(length);
+      if (!c.object || (c.verb->objects.any & (kPersons | kRide | kMeal)) || (c.verb->flags & kGives))
+        return question(length);
       c.object = {};
       c.question = Question::kWhat;
     } else if (kind < 72) {  // who
@@ -992,6 +1064,7 @@ class Maker {
   Node nodes_ = 0;
   int depth_ = 0;
   const Verb* main_ = nullptr;
+  bool timeless_ = false;  // when has been said already
 };
 
 }  // namespace

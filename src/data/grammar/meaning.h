@@ -37,7 +37,7 @@ class Box {
 struct Clause;
 struct Entity;
 
-enum class Pronoun : std::uint8_t { kI, kYou, kHe, kShe, kWe, kYouAll, kThey };
+enum class Pronoun : std::uint8_t { kI, kYou, kHe, kShe, kWe, kYouAll, kThey, kTheyWomen };
 
 enum class Determiner : std::uint8_t {
   kThe,         // the book      le livre       书
@@ -143,6 +143,7 @@ struct Clause {
   const Adjective* adjective = nullptr;  // of kQuality, kCompare
   Node adjective_node = 0, very_node = 0;
   Box<Clause> thought;  // of kThought
+  bool during = false;  // says when something else happened: Chinese has no 了
   Node then_node = 0;   // Chinese has 就 behind the subject
 };
 

@@ -104,6 +104,8 @@ Agreement agreement(const Entity& entity) {
           return {.person = 2, .plural = true};
         case Pronoun::kThey:
           return {.person = 3, .plural = true};
+        case Pronoun::kTheyWomen:
+          return {.person = 3, .plural = true, .gender = Gender::kFeminine};
       }
       break;
     case Entity::Kind::kName:
