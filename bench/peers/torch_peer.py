@@ -350,7 +350,109 @@ RECURRENT = {"x": ("time", "batch", "width"), "dy": ("time", "batch", "width"), 
              "input_bias": ("all",), "recurrent": ("width", "all"), "recurrent_bias": ("all",), "lengths": ("batch",)}
 
 # Operation -> its ways, and the inputs by name with their shapes as names of parameters.
+class Bahdanau(torch.nn.Module):
+    """The seq2seq model of Bahdanau et al. 2015: nn.GRU reads in both directions, a GRUCell writes."""
+
+    def __init__(self, case):
+        super().__init__()
+        words, width, hidden = case["words"], case["embedding"], case["hidden"]
+        self.source, self.target = torch.nn.Embedding(words, width), torch.nn.Embedding(words, width)
+        self.encoder = torch.nn.GRU(width, hidden, bidirectional=True)
+        self.first = torch.nn.Linear(hidden, hidden)
+        self.query, self.key = torch.nn.Linear(hidden, hidden, bias=False), torch.nn.Linear(2 * hidden, hidden)
+        self.theta = torch.nn.Parameter(torch.randn(hidden) / hidden ** 0.5)
+        self.cell = torch.nn.GRUCell(width + 2 * hidden, hidden)
+        self.readout = torch.nn.Linear(3 * hidden + width, hidden)
+        self.output = torch.nn.Linear(hidden, words)
+        for table in (self.source, self.target):
+            torch.nn.init.normal_(table.weight, std=0.1)
+
+    def forward(self, source, previous, lengths, inside):
+        packed = torch.nn.utils.rnn.pack_padded_sequence(self.source(source), lengths)
+        states, last = self.encoder(packed)
+        states, _ = torch.nn.utils.rnn.pad_packed_sequence(states)
+        states = states.transpose(0, 1)
+        keys, state = self.key(states), torch.tanh(self.first(last[1]))
+        words = self.target(previous)
+        read, looked = [], []
+        for word in words:
+            scores = torch.tanh(self.query(state)[:, None] + keys) @ self.theta
+            weights = torch.softmax(scores.masked_fill(~inside, float("-inf")), -1)
+            context = (weights[:, None] @ states)[:, 0]
+            state = self.cell(torch.cat([word, context], -1), state)
+            read.append(state)
+            looked.append(context)
+        return self.output(torch.tanh(self.readout(torch.cat([torch.stack(read), torch.stack(looked), words], -1))))
+
+
+class Transformer(torch.nn.Module):
+    """torch.nn.Transformer, norms first, one table for the target's words and the output."""
+
+    def __init__(self, case):
+        super().__init__()
+        words, width = case["words"], case["hidden"]
+        self.width, self.dropout = width, torch.nn.Dropout(case["dropout"] / 100)
+        self.source, self.target = torch.nn.Embedding(words, width), torch.nn.Embedding(words, width)
+        for table in (self.source, self.target):
+            torch.nn.init.normal_(table.weight, std=width ** -0.5)
+        self.layers = torch.nn.Transformer(width, case["heads"], case["layers"], case["layers"], case["ffn"],
+                                           dropout=case["dropout"] / 100, norm_first=True, batch_first=True)
+        self.layers.encoder.enable_nested_tensor = False
+        self.bias = torch.nn.Parameter(torch.zeros(words))
+        places = torch.arange(max(case["time"], case["steps"]))[:, None].float()
+        angles = places / 10000 ** (torch.arange(0, width, 2).float() / width)
+        self.register_buffer("places", torch.stack([angles.sin(), angles.cos()], -1).reshape(len(places), width))
+        self.register_buffer("causal", torch.nn.Transformer.generate_square_subsequent_mask(case["steps"]))
+
+    def forward(self, source, previous, lengths, inside):
+        def embed(table, ids):
+            return self.dropout(table(ids.t()) * self.width ** 0.5 + self.places[:len(ids)])
+        states = self.layers(embed(self.source, source), embed(self.target, previous), tgt_mask=self.causal,
+                             src_key_padding_mask=~inside, memory_key_padding_mask=~inside, tgt_is_causal=True)
+        return F.linear(states.transpose(0, 1), self.target.weight, self.bias)
+
+
+def ways_train(make, case, source, previous, targets, lengths, counted):
+    """An update: forward, backward, clipping, Adam. What is compared is the loss of the first."""
+    source, previous, targets, lengths = source.long(), previous.long(), targets.long(), lengths.long()
+    inside = torch.arange(case["time"])[None] < lengths[:, None]
+    targets = targets.masked_fill(counted == 0, -1)
+
+    def update(compile):
+        torch.manual_seed(7)
+        model = make(case).train()
+        optimizer = torch.optim.Adam(model.parameters(), lr=1e-4, betas=(0.9, 0.98), fused=True)
+
+        def loss():
+            logits = model(source, previous, lengths, inside)
+            return F.cross_entropy(logits.flatten(0, 1), targets.flatten(), ignore_index=-1, label_smoothing=0.1)
+
+        call = compiled(loss) if compile else loss
+        first = []
+
+        def run():
+            with torch.enable_grad():
+                made = call()
+                optimizer.zero_grad(set_to_none=True)
+                made.backward()
+            torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
+            optimizer.step()
+            if not first:
+                first.append(made.detach().reshape(1))
+            return first[0]
+        return run
+
+    yield "eager", update(False)
+    if make is Transformer:
+        yield "compile", update(True)
+
+
+TRAIN = {"source": ("time", "batch"), "previous": ("steps", "batch"), "targets": ("steps", "batch"),
+         "lengths": ("batch",), "counted": ("steps", "batch")}
+
 OPERATIONS = {
+    "train_bahdanau": (functools.partial(ways_train, Bahdanau), TRAIN),
+    "train_transformer": (functools.partial(ways_train, Transformer), TRAIN),
     "matmul": (ways_matmul, {"x": ("rows", "depth"), "w": ("depth", "columns")}),
     "matmul_dx": (ways_matmul_dx, {"dy": ("rows", "columns"), "w": ("depth", "columns")}),
     "matmul_dw": (ways_matmul_dw, {"x": ("rows", "depth"), "dy": ("rows", "columns")}),

@@ -14,6 +14,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/settings.h"
 #include "models/sequence_model.h"
 #include "regard/nn/builder.h"
 #include "regard/nn/position.h"
@@ -70,7 +71,7 @@ const ModelSettings& preset(std::string_view name);  // throws, listing what the
 
 // Every setting as text, in the order of the struct; set() takes them back. An unknown key, or a value that is none,
 // throws.
-using Setting = std::pair<std::string, std::string>;
+const SettingsTable<ModelSettings>& model_table();
 std::vector<Setting> list(const ModelSettings& settings);
 void set(ModelSettings& settings, std::string_view key, std::string_view value);
 std::string_view meaning(std::string_view key);  // of a setting, for help: one line

@@ -42,11 +42,6 @@ struct AskedAttention {
   std::int64_t head = -1;   // −1: the mean of all heads
 };
 
-struct AskedMap {
-  std::int64_t layer = -1;  // −1: the last
-  std::int64_t head = -1;   // −1: the mean of all heads
-};
-
 class SequenceModel {
  public:
   using Asked = AskedAttention;

@@ -39,7 +39,10 @@ struct Worst {
     if (!error.allowed && refused++ == 0) refused_at = x;
   }
   void see(const Worst& other) {
-    see({other.ulps, 1, true}, other.ulps_at);
+    if (other.ulps > ulps) {
+      ulps = other.ulps;
+      ulps_at = other.ulps_at;
+    }
     if (other.absolute > absolute) {
       absolute = other.absolute;
       absolute_at = other.absolute_at;

@@ -10,9 +10,12 @@
 
 #include "base/pool.h"
 #include "models/seq2seq.h"
+#include "regard/autograd/ops.h"
 #include "regard/train/trainer.h"
+#include "support/files.h"
 #include "support/sanitized.h"
 #include "tasks/letters.h"
+#include "train/loop.h"
 
 namespace {
 std::atomic<bool> counting{false};
@@ -106,6 +109,37 @@ TEST(Heap, AfterWarmingUpAStepTakesNothing) {
     }
     EXPECT_EQ(taken.load(), 0) << limit << " threads";
   }
+}
+
+TEST(Heap, AfterWarmingUpTheLoopTakesNothingBetweenReports) {
+  if (REGARD_SANITIZED) GTEST_SKIP() << "a sanitizer has the heap";
+  const Folder folder;
+  Parameters parameters;
+  Parameter& weight = parameters.add("weight", Tensor::of({3}, {1.0f, 2.0f, 3.0f}));
+  Adam adam(parameters);
+  std::int64_t parts = 0;
+  TrainingTask task{.parameters = parameters,
+                    .optimizer = adam,
+                    .loss =
+                        [&](Tape& tape, const PartInfo&) {
+                          ++parts;
+                          return LossPart{sum(tape.use(weight) * tape.use(weight)), 3};
+                        },
+                    .epochs = [&] { return static_cast<double>(parts) / 10; },
+                    .position = [&] { return std::to_string(parts); },
+                    .seek = [](std::string_view) {}};
+  task.on_update = [](const UpdateReport& report) {
+    if (report.reached.updates == 10) taken = 0;
+    counting = report.reached.updates >= 10 && report.reached.updates < 90;
+  };
+  LoopSettings settings;
+  settings.path = folder / "m";
+  settings.stop_after = updates(99);
+  settings.accumulate = 2;
+  settings.moving_average = 0.9;
+  train(settings, task, {});
+  EXPECT_EQ(taken.load(), 0);
+  EXPECT_EQ(parts, 198);
 }
 
 }  // namespace

@@ -1,0 +1,194 @@
+// `regard train translate`: from pairs of lines to a model.
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include "base/check.h"
+#include "cli/command.h"
+#include "cli/settings.h"
+#include "tasks/translation.h"
+#include "view/terminal.h"
+
+namespace regard::cli {
+namespace {
+
+struct Options {
+  std::string task, preset = "transformer-tiny", out;
+  std::vector<std::string> train, valid, columns, fields;
+  TranslationData data;
+  std::vector<Setting> model, training;
+  bool resume = false;
+};
+
+std::string time_text(double seconds) {
+  const auto all = static_cast<std::int64_t>(seconds + 0.5);
+  if (all < 60) return fmt::format("{} s", all);
+  if (all < 3600) return fmt::format("{}:{:02} min", all / 60, all % 60);
+  return fmt::format("{}:{:02} h", all / 3600, all / 60 % 60);
+}
+
+// What a run tells: on a terminal a line that is written over again, else a line a report.
+class Teller {
+ public:
+  ~Teller() { clear(); }
+  void say(std::string_view line) {
+    clear();
+    fmt::print("{}\n", line);
+    std::fflush(stdout);
+  }
+  void update(const UpdateReport& report) {
+    if (!terminal_ || report.reached.seconds - shown_ < 0.2) return;
+    shown_ = report.reached.seconds;
+    std::string line = text_of(report);
+    const auto width = static_cast<std::size_t>(width_of(STDERR_FILENO));
+    if (line.size() >= width) line.resize(width - 1);
+    fmt::print(stderr, "\r{}\033[K", line);
+    std::fflush(stderr);
+    open_ = true;
+  }
+  void report(const UpdateReport& report) {
+    std::string line = text_of(report);
+    for (const auto& [name, value] : report.health) line += fmt::format("  {} {:.3g}", name, value);
+    if (!terminal_) say(line);
+  }
+  void validation(const ValidationReport& report) {
+    std::string line = fmt::format("{} at update {}: loss {:.4f}", report.averaged ? "mean of weights" : "validation",
+                                   report.reached.updates, report.result.loss);
+    if (report.result.score) line += fmt::format("  BLEU {:.2f}", *report.result.score);
+    if (report.best) line += "  (best)";
+    say(line);
+    if (!report.result.sample.empty()) say("  " + printable_line(report.result.sample));
+  }
+
+ private:
+  static std::string text_of(const UpdateReport& report) {
+    std::string line = fmt::format("epoch {:.2f}  update {}  loss {:.4f}  rate {:.2e}  norm {:.2f}  {:.0f} tokens/s",
+                                   report.reached.epochs, report.reached.updates, report.loss, report.rate, report.norm,
+                                   report.tokens_per_second);
+    if (report.seconds_left) line += "  left " + time_text(*report.seconds_left);
+    return line;
+  }
+  static std::string printable_line(std::string_view text) {  // blanks stay blanks
+    std::string made;
+    for (std::size_t begin = 0; begin <= text.size();) {
+      const std::size_t end = std::min(text.find(' ', begin), text.size());
+      made += printable(text.substr(begin, end - begin));
+      if (end < text.size()) made += ' ';
+      begin = end + 1;
+    }
+    return made;
+  }
+  void clear() {
+    if (std::exchange(open_, false)) fmt::print(stderr, "\r\033[K");
+  }
+
+  bool terminal_ = isatty(STDERR_FILENO) == 1, open_ = false;
+  double shown_ = -1;
+};
+
+PairFiles files_of(const std::vector<std::string>& names, const Options& options, const char* option) {
+  PairFiles files{.source = names[0]};
+  if (names.size() == 2) files.target = names[1];
+  if (!options.columns.empty()) {
+    check(options.columns.size() == 2 && names.size() == 1, "train: --columns are for one file after ", option,
+          ", and two of them");
+    files.format = PairFormat::kTable;
+    std::int64_t* const to[] = {&files.source_column, &files.target_column};
+    for (std::size_t i = 0; i < 2; ++i) {
+      const std::string& number = options.columns[i];
+      check(!number.empty() && number.size() < 6 && number.find_first_not_of("0123456789") == std::string::npos &&
+                number != "0",
+            "train: --columns ", number, ", expected numbers from 1");
+      *to[i] = std::stoll(number);
+    }
+  }
+  if (!options.fields.empty()) {
+    check(options.fields.size() == 2 && names.size() == 1, "train: --fields are for one file after ", option,
+          ", and two of them");
+    files.format = PairFormat::kJson;
+    files.source_field = options.fields[0];
+    files.target_field = options.fields[1];
+  }
+  return files;
+}
+
+int run(Options& options, const Context& context) {
+  check(options.task == "translate", "train: there is no task '", options.task, "', expected translate");
+  check(options.train.empty() != options.data.builtin.empty(),
+        "train: expected either --train with one or two files, or --builtin");
+  if (!options.train.empty()) options.data.train = files_of(options.train, options, "--train");
+  if (!options.valid.empty()) options.data.valid = files_of(options.valid, options, "--valid");
+  ModelSettings model = preset(options.preset);
+  for (const auto& [key, value] : options.model) set(model, key, value);
+  TranslationSettings settings;
+  for (const auto& [key, value] : options.training) translation_table().set(settings, key, value);
+
+  Teller teller;
+  Context mine = context;
+  mine.log = [&](std::string_view line) { teller.say(line); };
+  TranslationRun run{.path = options.out, .resume = options.resume};
+  run.say = [&](std::string_view line) { teller.say(line); };
+  run.on_update = [&](const UpdateReport& report) { teller.update(report); };
+  run.on_report = [&](const UpdateReport& report) { teller.report(report); };
+  run.on_validation = [&](const ValidationReport& report) { teller.validation(report); };
+  try {
+    const LoopResult result = train_translation(options.data, model, settings, run, mine);
+    std::string line = fmt::format("{} after {} updates ({:.2f} epochs, {})",
+                                   result.reason == LoopResult::Reason::kPatience ? "No better any more" : "Done",
+                                   result.reached.updates, result.reached.epochs, time_text(result.reached.seconds));
+    if (result.best) {
+      line += fmt::format("; best {} {:.4g} at update {}", settings.best_by == "loss" ? "loss" : "BLEU", *result.best,
+                          result.best_update);
+    }
+    teller.say(line);
+    teller.say(fmt::format("Model  {}   (regard translate {} reads lines; regard plot {} draws the run)", options.out,
+                           options.out, metrics_of(options.out)));
+  } catch (const Error& error) {
+    if (error.kind() == ErrorKind::kCancelled) teller.say(error.what());
+    throw;
+  }
+  return 0;
+}
+
+const AddCommand train({
+    .name = "train",
+    .summary = "train a model: translation from pairs of lines",
+    .example = "regard train translate --builtin zh-en --model gru-attention --stop-after 2m --out m.model\n"
+               "regard train translate --train a.zh a.en --valid b.zh b.en --model transformer-tiny --out zh-en.model\n"
+               "regard train translate --train pairs.tsv --tokenizer words --attention \"additive | sparsemax\" "
+               "--model luong --out m.model",
+    .build = [](CLI::App& app) -> Run {
+      auto options = std::make_shared<Options>();
+      app.add_option("task", options->task, "translate")->required()->option_text("TASK");
+      app.add_option("--train", options->train, "two files, line by line, or one: .tsv or .jsonl; each may be .gz")
+          ->expected(1, 2)
+          ->option_text("FILE [FILE]");
+      app.add_option("--valid", options->valid, "the same for validation")->expected(1, 2)->option_text("FILE [FILE]");
+      app.add_option("--columns", options->columns, "of a table: those of source and target (1,2)")
+          ->delimiter(',')
+          ->option_text("N,N");
+      app.add_option("--fields", options->fields, "of JSON lines: those of source and target (source,target)")
+          ->delimiter(',')
+          ->option_text("NAME,NAME");
+      app.add_option("--builtin", options->data.builtin, "the built-in corpus: zh-en, en-zh, en-fr, fr-en")
+          ->option_text("PAIR");
+      app.add_option("--lines", options->data.builtin_lines, "of the built-in corpus (20000)")
+          ->check(CLI::Range(std::int64_t{1}, std::int64_t{1'000'000'000}))
+          ->option_text("N");
+      app.add_option("--user-words", options->data.user_words, "a file: words that Chinese text may be cut into")
+          ->option_text("FILE");
+      app.add_option("--out", options->out, "the model to write")->required()->option_text("MODEL");
+      app.add_flag("--resume", options->resume, "go on from where the run stopped");
+      std::string help = "what to start from (transformer-tiny):";
+      for (const Preset& each : presets()) help += fmt::format("\n{}: {}", each.name, each.about);
+      app.add_option("--model", options->preset, help)->option_text("NAME");
+      add_settings(app, translation_table(), TranslationSettings(), "Training", options->training);
+      add_settings(app, model_table(), ModelSettings(), "Model (over what --model says)", options->model,
+                   {"source_words", "target_words"});
+      app.set_config("--config", "", "a file with lines such as batch-tokens=2048; options win")->option_text("FILE");
+      app.allow_config_extras(CLI::config_extras_mode::error);
+      return [options](const Context& context) { return run(*options, context); };
+    },
+});
+
+}  // namespace
+}  // namespace regard::cli

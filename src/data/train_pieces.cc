@@ -1,0 +1,128 @@
+#include "data/train_pieces.h"
+
+#include <dlfcn.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <filesystem>
+
+#include "base/check.h"
+#include "data/pieces.h"
+
+#ifndef REGARD_LIBDIR
+#define REGARD_LIBDIR "lib"
+#endif
+
+namespace regard {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr const char* kName = "regard_pieces.so";
+
+// Texts arrive by a callback and leave by another: they are fetched some at a time.
+struct Feeding {
+  std::vector<std::string> texts;
+  std::size_t at = 0;
+  std::string model;
+};
+
+}  // namespace
+
+std::vector<std::string> pieces_module_places() {
+  std::vector<std::string> places;
+  const auto add = [&](const fs::path& folder) {
+    const std::string place = (folder / kName).lexically_normal().string();
+    for (const std::string& each : places) {
+      if (each == place) return;
+    }
+    places.push_back(place);
+  };
+  const auto add_around = [&](const fs::path& file) {
+    if (!file.is_absolute()) return;
+    const fs::path folder = file.parent_path();
+    add(folder);
+    add(folder / "regard");                                // beside the library
+    add(folder.parent_path() / REGARD_LIBDIR / "regard");  // from bin/
+    add(folder.parent_path() / "lib" / "regard");
+  };
+  std::error_code error;
+  add_around(fs::read_symlink("/proc/self/exe", error));
+  Dl_info about = {};
+  if (dladdr(reinterpret_cast<const void*>(&pieces_module_places), &about) != 0 && about.dli_fname != nullptr) {
+    add_around(about.dli_fname);
+  }
+  return places;
+}
+
+const RegardPiecesModule* find_pieces_module() {
+  // Opened once and never closed: its library keeps threads and tables.
+  static const RegardPiecesModule* const found = []() -> const RegardPiecesModule* {
+    for (const std::string& place : pieces_module_places()) {
+      if (access(place.c_str(), R_OK) != 0) continue;
+      void* handle = dlopen(place.c_str(), RTLD_NOW | RTLD_LOCAL);
+      if (handle == nullptr) continue;
+      auto* open = reinterpret_cast<RegardPiecesOpen*>(dlsym(handle, "regard_pieces_module"));
+      const RegardPiecesModule* module = open == nullptr ? nullptr : open();
+      if (module != nullptr && module->version == kRegardPiecesVersion) return module;
+    }
+    return nullptr;
+  }();
+  return found;
+}
+
+const RegardPiecesModule& pieces_module() {
+  const RegardPiecesModule* module = find_pieces_module();
+  if (module == nullptr) {
+    std::string places;
+    for (const std::string& place : pieces_module_places()) places += (places.empty() ? "" : ", ") + place;
+    fail(ErrorKind::kFile, "learning pieces needs the module ", kName, ", which was not found or cannot be opened (",
+         places, "); words and characters do without");
+  }
+  return *module;
+}
+
+std::unique_ptr<Tokenizer> train_pieces(const EachText& texts, const PieceSettings& settings) {
+  check(settings.size >= 8 && settings.size <= 1'000'000, "a vocabulary of pieces may have 8 to 1000000 ids, got ",
+        settings.size);
+  check(settings.coverage >= 0.98 && settings.coverage <= 1, "the coverage of characters may be 0.98 to 1, got ",
+        settings.coverage);
+  const RegardPiecesModule& module = pieces_module();
+  std::uint64_t bytes = 0;
+  texts([&](std::string_view text) { bytes += text.size(); });
+  const std::uint64_t stride =
+      settings.most_bytes == 0 ? 1
+                               : std::max<std::uint64_t>(1, (bytes + settings.most_bytes - 1) / settings.most_bytes);
+  Feeding feeding;
+  std::uint64_t number = 0;
+  texts([&](std::string_view text) {
+    if (number++ % stride == 0 && text.find('\0') == std::string_view::npos) feeding.texts.emplace_back(text);
+  });
+  check(!feeding.texts.empty(), "there is no text to learn pieces from");
+
+  // The number of threads is part of the result, so it is not the machine's. No sampling, no shuffling.
+  std::string options =
+      text("--model_type=", settings.unigram ? "unigram" : "bpe", " --vocab_size=", settings.size,
+           " --character_coverage=", settings.coverage, " --byte_fallback=", settings.byte_fallback ? "true" : "false",
+           " --normalization_rule_name=", settings.lower ? "nmt_nfkc_cf" : "nmt_nfkc",
+           " --unk_id=0 --bos_id=1 --eos_id=2 --pad_id=3 --num_threads=4 --input_sentence_size=0",
+           " --shuffle_input_sentence=false --max_sentence_length=65536 --minloglevel=2",
+           settings.unigram ? " --hard_vocab_limit=false" : "");
+  std::array<char, 500> error = {};
+  const int well = module.train(
+      options.c_str(),
+      [](void* user, RegardPiecesText* text) {
+        auto& from = *static_cast<Feeding*>(user);
+        if (from.at == from.texts.size()) return 0;
+        const std::string& next = from.texts[from.at++];
+        *text = {next.data(), next.size()};
+        return 1;
+      },
+      [](void* user, RegardPiecesText model) { static_cast<Feeding*>(user)->model.assign(model.data, model.size); },
+      &feeding, error.data(), error.size());
+  check(well == 1, "cannot learn ", settings.size, " pieces from these texts: ", error.data());
+  return read_pieces(feeding.model);
+}
+
+}  // namespace regard

@@ -1,0 +1,34 @@
+// Learns pieces of words from texts, with SentencePiece's trainer (the module regard_pieces.so, opened on use).
+//
+//     auto pieces = train_pieces(texts, {.size = 8000});
+//
+// The same texts and settings give the same bytes on any number of cores. Of more than `most_bytes` of text every
+// second, third, … line is learned from, so that memory stays bounded and the whole of the text has its say.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "data/pieces_module.h"
+#include "data/tokenizer.h"
+
+namespace regard {
+
+struct PieceSettings {
+  std::int64_t size = 8000;    // of the vocabulary; a unigram model may find fewer
+  bool unigram = false;        // else byte pairs
+  bool lower = false;          // lower case (and Unicode's compatibility forms, as always)
+  bool byte_fallback = false;  // spell what is unknown in bytes: takes 256 ids
+  double coverage = 0.9995;    // of the characters of the texts: the rarest are unknown
+  std::uint64_t most_bytes = std::uint64_t{32} << 20;
+};
+
+std::unique_ptr<Tokenizer> train_pieces(const EachText& texts, const PieceSettings& settings = {});
+
+std::vector<std::string> pieces_module_places();  // where the module is looked for
+const RegardPiecesModule* find_pieces_module();   // nullptr: there is none
+const RegardPiecesModule& pieces_module();        // an Error if there is none
+
+}  // namespace regard

@@ -1,0 +1,520 @@
+#include "tasks/translation.h"
+
+#include <algorithm>
+#include <cmath>
+#include <filesystem>
+#include <numeric>
+
+#include "base/check.h"
+#include "data/batches.h"
+#include "data/bytes.h"
+#include "data/characters.h"
+#include "data/corpus.h"
+#include "data/train_pieces.h"
+#include "data/words.h"
+#include "decode/bleu.h"
+#include "io/json.h"
+#include "io/model_file.h"
+#include "regard/train/optimizer.h"
+
+namespace regard {
+namespace {
+
+constexpr std::uint64_t kFirstWeights = 100;  // where in the seed's numbers the first weights are
+
+// Pairs of the built-in corpus.
+class CorpusStream final : public PairStream {
+ public:
+  CorpusStream(const std::string& pair, std::uint64_t seed, Corpus::Split split, std::int64_t lines)
+      : corpus_(pair, seed, split), lines_(static_cast<std::uint64_t>(lines)) {}
+  bool next(LinePair& pair) override {
+    if (at_ == lines_) return false;
+    Corpus::Example example = corpus_.at(at_++);
+    pair = {at_, std::move(example.source.text), std::move(example.target.text)};
+    return true;
+  }
+  PairPosition position() const override { return {.line = at_}; }
+  void seek(const PairPosition& position) override { at_ = position.line; }
+  bool can_seek() const override { return true; }
+  std::size_t held() const override { return sizeof(*this); }
+  std::string name() const override { return "the built-in corpus"; }
+
+ private:
+  Corpus corpus_;
+  std::uint64_t lines_, at_ = 0;
+};
+
+struct Tokenizers {
+  std::shared_ptr<const Tokenizer> source, target;
+};
+
+std::unique_ptr<PairStream> open_training(const TranslationData& data, std::uint64_t seed) {
+  if (!data.builtin.empty()) {
+    return std::make_unique<CorpusStream>(data.builtin, seed, Corpus::Split::kTrain, data.builtin_lines);
+  }
+  return std::make_unique<PairReader>(data.train.value());
+}
+
+std::unique_ptr<PairStream> open_validation(const TranslationData& data, std::uint64_t seed) {
+  if (!data.builtin.empty() && !data.valid) {
+    return std::make_unique<CorpusStream>(data.builtin, seed, Corpus::Split::kTest, data.builtin_tests);
+  }
+  return data.valid ? std::make_unique<PairReader>(*data.valid) : nullptr;
+}
+
+std::shared_ptr<const Tokenizer> build(const EachText& texts, const TranslationData& data,
+                                       const TranslationSettings& settings) {
+  const auto least = static_cast<std::uint64_t>(settings.least_count);
+  if (settings.tokenizer == "characters") {
+    return build_characters(texts, {.size = settings.vocabulary, .lower = settings.lower});
+  }
+  if (settings.tokenizer == "words") {
+    WordSettings words{.size = settings.vocabulary, .least_count = least, .lower = settings.lower};
+    if (!data.user_words.empty()) words.user = read_user_words(data.user_words);
+    return build_words(texts, words);
+  }
+  return train_pieces(texts, {.size = settings.vocabulary, .lower = settings.lower});
+}
+
+Tokenizers build_tokenizers(const TranslationData& data, const TranslationSettings& settings, const Context& context) {
+  const auto texts = [&](bool source, bool target) -> EachText {
+    return [&, source, target](const std::function<void(std::string_view)>& each) {
+      const std::unique_ptr<PairStream> pairs = open_training(data, settings.seed);
+      for (LinePair pair; pairs->next(pair);) {
+        stop_if_asked(context);
+        if (source) each(pair.source);
+        if (target) each(pair.target);
+      }
+    };
+  };
+  if (settings.joint) {
+    const auto both = build(texts(true, true), data, settings);
+    return {both, both};
+  }
+  return {build(texts(true, false), data, settings), build(texts(false, true), data, settings)};
+}
+
+BatchSettings ends_of(const Tokenizer& target) {
+  const SpecialIds ids = target.special();
+  check(ids.begin >= 0 && ids.end >= 0, "translation: a tokenizer without begin and end (", ids.begin, ", ", ids.end,
+        ")");
+  return {.begin = ids.begin, .end = ids.end};
+}
+
+// The stream of batches, one ahead: so the end of an epoch is known with its last batch.
+class Feed {
+ public:
+  Feed(PairBatches batches, std::uint64_t pairs)
+      : batches_(std::move(batches)), all_(std::max<std::uint64_t>(1, pairs)) {
+    advance();
+  }
+  std::vector<SequencePair> take() {
+    std::vector<SequencePair> taken = std::move(ahead_);
+    given_ += taken.size();
+    advance();
+    return taken;
+  }
+  double epochs() const {  // those dropped are not known beforehand: a share that never reaches the end by itself
+    return static_cast<double>(epochs_) + std::min(0.999, static_cast<double>(given_) / static_cast<double>(all_));
+  }
+  std::string position() const {
+    ByteWriter out;
+    for (const std::uint64_t number : {epochs_, given_, at_.epoch, at_.window, at_.batch, at_.start.line,
+                                       at_.start.source_byte, at_.start.target_byte}) {
+      out.number(number);
+    }
+    return out.take();
+  }
+  void seek(std::string_view bytes) {
+    ByteReader in(bytes, "the position in the data");
+    epochs_ = in.number();
+    given_ = in.number();
+    for (std::uint64_t* number :
+         {&at_.epoch, &at_.window, &at_.batch, &at_.start.line, &at_.start.source_byte, &at_.start.target_byte}) {
+      *number = in.number();
+    }
+    in.end();
+    batches_.seek(at_);
+    check(batches_.next(ahead_), "the position in the data is behind its end: the data has changed");
+  }
+
+ private:
+  void advance() {
+    at_ = batches_.position();
+    if (batches_.next(ahead_)) return;
+    ++epochs_;
+    given_ = 0;
+    at_ = batches_.position();
+    batches_.next(ahead_);  // throws if there is none at all
+  }
+
+  PairBatches batches_;
+  std::uint64_t all_, epochs_ = 0, given_ = 0;
+  BatchPosition at_;
+  std::vector<SequencePair> ahead_;
+};
+
+std::vector<std::int32_t> source_ids(const Tokenizer& tokenizer, std::string_view text) {
+  std::vector<std::int32_t> ids = tokenizer.ids(text);
+  ids.push_back(ends_of(tokenizer).end);
+  return ids;
+}
+
+// Cuts what is sorted by length into batches of a budget, and hands them on with the numbers of their pairs.
+template <class Each>
+void for_each_batch(const std::vector<SequencePair>& pairs, std::int64_t tokens, const BatchSettings& ends, Each each) {
+  std::vector<std::size_t> order(pairs.size());
+  std::iota(order.begin(), order.end(), std::size_t{0});
+  std::stable_sort(order.begin(), order.end(),
+                   [&](std::size_t a, std::size_t b) { return pairs[a].source.size() > pairs[b].source.size(); });
+  for (std::size_t begin = 0; begin < order.size();) {
+    std::vector<SequencePair> some;
+    std::size_t longest = 0, end = begin;
+    for (; end < order.size(); ++end) {
+      const SequencePair& pair = pairs[order[end]];
+      longest = std::max({longest, pair.source.size(), pair.target.size() + 1});
+      if (end > begin && longest * (end - begin + 1) > static_cast<std::size_t>(tokens)) break;
+      some.push_back(pair);
+    }
+    const Batch batch = make_batch(some, ends);
+    each(batch, [&](std::int64_t row) { return order[begin + batch.order[static_cast<std::size_t>(row)]]; });
+    begin = end;
+  }
+}
+
+bool is_chinese(const std::vector<std::string>& texts) {  // most of its letters take three bytes, as Han characters do
+  std::size_t wide = 0, all = 0;
+  for (const std::string& text : texts) {
+    for (const char byte : text) {
+      const auto value = static_cast<unsigned char>(byte);
+      wide += value >= 0xE3 && value <= 0xE9 ? 3u : 0u;
+      ++all;
+    }
+  }
+  return 2 * wide > all;
+}
+
+// What validation looks at.
+struct ValidationSet {
+  std::vector<std::string> sources, references;
+  std::vector<SequencePair> pairs;
+};
+
+ValidationSet read_validation(PairStream& stream, const Tokenizers& tokenizers, const Context& context) {
+  ValidationSet set;
+  for (LinePair pair; stream.next(pair);) {
+    stop_if_asked(context);
+    set.pairs.push_back({.id = pair.line,
+                         .source = source_ids(*tokenizers.source, pair.source),
+                         .target = tokenizers.target->ids(pair.target)});
+    set.sources.push_back(std::move(pair.source));
+    set.references.push_back(std::move(pair.target));
+  }
+  check(!set.pairs.empty(), "validation: ", stream.name(), " has no pair");
+  return set;
+}
+
+double mean_loss(const SequenceModel& model, const ValidationSet& set, const BatchSettings& ends, std::int64_t tokens,
+                 const Context& context) {
+  double sum = 0, count = 0;
+  Tape tape;
+  for_each_batch(set.pairs, tokens, ends, [&](const Batch& batch, const auto&) {
+    stop_if_asked(context);
+    sum += model.loss(tape, batch).sum.value().item();
+    count += static_cast<double>(batch.target_count);
+    tape.reset();
+  });
+  return sum / count;
+}
+
+std::vector<Hypotheses> search_all(const SequenceModel& model, const std::vector<SequencePair>& pairs,
+                                   const SearchSettings& settings, std::int64_t tokens, const Context& context) {
+  std::vector<Hypotheses> found(pairs.size());
+  std::vector<SequencePair> sources;
+  for (const SequencePair& pair : pairs) sources.push_back({.id = pair.id, .source = pair.source});
+  for_each_batch(sources, std::max<std::int64_t>(1, tokens / settings.beam), {settings.begin, settings.end},
+                 [&](const Batch& batch, const auto& number) {
+                   std::vector<Hypotheses> some = search(model, batch, settings, context);
+                   for (std::size_t row = 0; row < some.size(); ++row) {
+                     found[number(static_cast<std::int64_t>(row))] = std::move(some[row]);
+                   }
+                 });
+  return found;
+}
+
+// How attention is doing: the entropy of its weights as a share of the highest possible, and heads that look everywhere
+// alike.
+std::map<std::string, double> attention_health(const SequenceModel& model, const ModelSettings& settings,
+                                               const Batch& batch) {
+  const bool many = settings.family == "transformer";
+  const std::int64_t heads = many ? settings.heads : 1, layers = many ? settings.decoder_layers : 1;
+  double total = 0, count = 0, dead = 0;
+  for (std::int64_t layer = 0; layer < layers; ++layer) {
+    for (std::int64_t head = 0; head < heads; ++head) {
+      const AskedAttention asked = many ? AskedAttention{layer, head} : AskedAttention{};
+      double sum = 0, rows = 0;
+      for (const Tensor& map : model.attention(batch, asked)) {
+        if (map[1] < 4) continue;
+        for (std::int64_t i = 0; i < map[0]; ++i) {
+          double entropy = 0;
+          for (std::int64_t j = 0; j < map[1]; ++j) {
+            const double p = static_cast<double>(map.data<float>()[i * map[1] + j]);
+            if (p > 0) entropy -= p * std::log(p);
+          }
+          sum += entropy / std::log(static_cast<double>(map[1]));
+          ++rows;
+        }
+      }
+      if (rows == 0) continue;
+      total += sum / rows;
+      ++count;
+      if (sum / rows > 0.99) ++dead;
+    }
+  }
+  if (count == 0) return {};
+  return {{"attention_entropy", total / count}, {"dead_heads", dead}};
+}
+
+std::unique_ptr<Optimizer> make_optimizer(Parameters& parameters, const TranslationSettings& settings) {
+  const Groups groups = {{"", {.decay = settings.decay}}};
+  if (settings.optimizer == "sgd") return std::make_unique<Sgd>(parameters, SgdSettings{.groups = groups});
+  if (settings.optimizer == "adadelta") {
+    return std::make_unique<Adadelta>(parameters, AdadeltaSettings{.groups = groups});
+  }
+  return std::make_unique<Adam>(parameters, AdamSettings{.beta2 = settings.beta2, .groups = groups});
+}
+
+// What is not said follows from the model.
+TranslationSettings completed(TranslationSettings settings, const ModelSettings& model) {
+  const bool deep = model.family == "transformer" || model.family == "convs2s";
+  if (settings.schedule.empty()) {
+    settings.schedule = settings.optimizer == "adam" && deep ? "inverse_sqrt" : "constant";
+  }
+  if (settings.rate == 0) {
+    settings.rate = settings.optimizer == "adadelta" ? 1
+                    : settings.optimizer == "sgd"    ? 0.5
+                    : deep ? 0.384 / static_cast<double>(std::max<std::int64_t>(64, model.hidden))  // 128: 0.003
+                           : 1e-3;
+  }
+  return settings;
+}
+
+std::variant<Schedule, PlateauSettings> make_schedule(const TranslationSettings& settings) {
+  if (settings.schedule == "plateau") return PlateauSettings{.rate = settings.rate, .patience = 1};
+  if (settings.schedule == "inverse_sqrt") {
+    return inverse_square_root({.rate = settings.rate, .warm_up = std::max<std::int64_t>(1, settings.warmup)});
+  }
+  if (settings.schedule == "cosine") {
+    const Count stop = parse_count(settings.stop_after, "stop_after");
+    check(stop.unit == Count::Unit::kUpdates, "training: schedule cosine needs stop_after in updates, as 5000u, got '",
+          settings.stop_after, "'");
+    return cosine({.rate = settings.rate, .steps = static_cast<std::int64_t>(stop.amount), .warm_up = settings.warmup});
+  }
+  return constant_rate(settings.rate);
+}
+
+void write_settings(JsonWriter& out, std::string_view key, const std::vector<Setting>& all, bool only_fixed) {
+  out.key(key).begin_object();
+  for (const auto& [name, value] : all) {
+    if (!only_fixed || !may_change(name)) out.key(name).value(value);
+  }
+  out.end_object();
+}
+
+std::string config_of(const ModelSettings& model, const TranslationSettings& settings, const TranslationData& data,
+                      bool only_fixed) {
+  JsonWriter out;
+  out.begin_object().key("task").value("translate");
+  if (!data.builtin.empty()) {
+    out.key("builtin").value(data.builtin).key("lines").value(data.builtin_lines);
+  }
+  write_settings(out, "model", list(model), false);
+  write_settings(out, "training", translation_table().list(settings), only_fixed);
+  return out.end_object().text();
+}
+
+}  // namespace
+
+LoopResult train_translation(const TranslationData& data, const ModelSettings& asked, const TranslationSettings& given,
+                             const TranslationRun& run, const Context& context) {
+  const ContextScope scope(context);
+  const auto say = [&](const auto&... parts) {
+    if (run.say) run.say(text(parts...));
+  };
+  ModelSettings model_settings = asked;
+  TranslationSettings settings = completed(given, asked);
+  if (model_settings.share) settings.joint = true;
+  const auto count = [](const std::string& value, std::string_view what) { return parse_count(value, what); };
+  LoopSettings loop{.path = run.path, .resume = run.resume, .seed = settings.seed};
+  loop.stop_after = count(settings.stop_after, "stop_after");
+  loop.valid_every = count(settings.valid_every, "valid_every");
+  loop.save_every = count(settings.save_every, "save_every");
+  loop.report_every = count(settings.report_every, "report_every");
+  loop.accumulate = settings.accumulate;
+  loop.clip = settings.clip;
+  loop.rate = make_schedule(settings);
+  loop.best_by = settings.best_by == "loss" ? BestBy::kLoss : BestBy::kScore;
+  loop.patience = settings.patience;
+  loop.moving_average = settings.moving_average;
+  loop.average = settings.average;
+  loop.average_best = settings.average_best;
+  if (!run.resume) check_free(disk(), run.path);
+  const std::filesystem::path folder = std::filesystem::path(run.path).parent_path();
+  if (!folder.empty() && !std::filesystem::is_directory(folder)) {
+    fail(ErrorKind::kFile, "cannot write '", run.path, "': there is no folder '", folder.string(), "'");
+  }
+  {  // what is wrong with the model should be known before the data is read
+    Parameters unused;
+    model_settings.source_words = model_settings.target_words = 8;
+    make_model(Builder(unused, RandomKey(0)), model_settings);
+  }
+
+  std::uint64_t pairs = 0;
+  {
+    const std::unique_ptr<PairStream> stream = open_training(data, settings.seed);
+    for (LinePair pair; stream->next(pair);) {
+      if (++pairs % 1024 == 0) stop_if_asked(context);
+    }
+    check(pairs > 0, "training: ", stream->name(), " has no pair");
+    check(stream->can_seek(), "training: ", stream->name(), " can be read only once: write it to a file first");
+    if (const auto* reader = dynamic_cast<const PairReader*>(stream.get())) {
+      if (reader->report().dropped() > 0) say(reader->report().text());
+    }
+  }
+  const Tokenizers tokenizers = build_tokenizers(data, settings, context);
+  model_settings.source_words = tokenizers.source->size();
+  model_settings.target_words = tokenizers.target->size();
+  say("Text   ", pairs, " pairs; ", settings.tokenizer, ": ", model_settings.source_words, " of the source, ",
+      model_settings.target_words, " of the target", settings.joint ? " (the same)" : "");
+  loop.tokenizers = {{"source", std::string(tokenizers.source->kind()), tokenizers.source->bytes()},
+                     {"target", std::string(tokenizers.target->kind()), tokenizers.target->bytes()}};
+  loop.config = config_of(model_settings, settings, data, false);
+  loop.identity = config_of(model_settings, settings, data, true);
+
+  Parameters parameters;
+  const std::unique_ptr<SequenceModel> model =
+      make_model(Builder(parameters, RandomKey(settings.seed).at(kFirstWeights)), model_settings);
+  const std::unique_ptr<Optimizer> optimizer = make_optimizer(parameters, settings);
+  say("Model  ", model_settings.family, ", ", parameters.count(), " weights");
+
+  const BatchSettings ends = ends_of(*tokenizers.target);
+  Feed feed(PairBatches(open_training(data, settings.seed), tokenizers.source, tokenizers.target,
+                        {.tokens = settings.batch_tokens,
+                         .sentences = settings.batch_sentences,
+                         .longest = settings.longest_text,
+                         .seed = settings.seed,
+                         .source_end = true}),
+            pairs);
+  TrainingTask task{.parameters = parameters, .optimizer = *optimizer};
+  Batch batch;  // until its step has ended
+  task.loss = [&](Tape& tape, const PartInfo& info) -> LossPart {
+    batch = make_batch(feed.take(), ends);
+    const RandomKey key = info.key.at(static_cast<std::uint64_t>(info.part));
+    return {model->loss(tape, batch, {.label_smoothing = settings.label_smoothing, .training = true, .key = key}).sum,
+            static_cast<double>(batch.target_count)};
+  };
+  task.epochs = [&] { return feed.epochs(); };
+  task.position = [&] { return feed.position(); };
+  task.seek = [&](std::string_view position) { feed.seek(position); };
+  task.on_update = run.on_update;
+  task.on_report = run.on_report;
+  task.on_validation = run.on_validation;
+
+  ValidationSet validation;
+  Batch looked_at;
+  if (const std::unique_ptr<PairStream> stream = open_validation(data, settings.seed)) {
+    validation = read_validation(*stream, tokenizers, context);
+    const std::size_t some = std::min<std::size_t>(16, validation.pairs.size());
+    looked_at = make_batch(std::span(validation.pairs).first(some), ends);
+    if (settings.bleu.empty()) settings.bleu = is_chinese(validation.references) ? "zh" : "13a";
+    task.validate = [&]() -> Validation {
+      const std::vector<Hypotheses> found =
+          search_all(*model, validation.pairs,
+                     {.begin = ends.begin, .end = ends.end, .beam = settings.beam, .penalty = settings.length_penalty},
+                     settings.batch_tokens, context);
+      std::vector<std::string> written;
+      Bleu bleu({.tokenizer = bleu_tokenizer(settings.bleu), .lowercase = settings.lower});
+      for (std::size_t i = 0; i < found.size(); ++i) {
+        written.push_back(tokenizers.target->decode(found[i].at(0).words));
+        bleu.add(written[i], validation.references[i]);
+      }
+      const std::size_t shown = validation.pairs.size() / 2;
+      return {.loss = mean_loss(*model, validation, ends, settings.batch_tokens, context),
+              .score = bleu.score().score,
+              .sample = text(validation.sources[shown], " → ", written[shown])};
+    };
+    task.health = [&] { return attention_health(*model, model_settings, looked_at); };
+  } else {
+    loop.valid_every = {};
+  }
+  return train(loop, task, context);
+}
+
+struct Translator::Impl {
+  ModelSettings settings;
+  Tokenizers tokenizers;
+  Parameters parameters;
+  std::unique_ptr<SequenceModel> model;
+  BatchSettings ends;
+};
+
+Translator::Translator(const std::string& path) : impl_(std::make_unique<Impl>()) {
+  const ModelFile file = load_model(disk(), path);
+  const Json config = Json::parse(file.config(), text("config of '", path, "'"));
+  const std::string task(config.at("task").text());
+  check(task == "translate", "'", path, "' is a model for '", task, "', expected 'translate'");
+  for (const auto& [key, value] : config.at("model").object()) set(impl_->settings, key, value.text());
+  impl_->tokenizers.source = Tokenizer::from(file.tokenizer("source").bytes);
+  impl_->tokenizers.target = Tokenizer::from(file.tokenizer("target").bytes);
+  const auto fits = [&](const Tokenizer& tokenizer, std::int64_t words, const char* side) {
+    check(tokenizer.size() == words, "'", path, "': the ", side, "'s tokenizer has ", tokenizer.size(),
+          " ids, the model ", words);
+  };
+  fits(*impl_->tokenizers.source, impl_->settings.source_words, "source");
+  fits(*impl_->tokenizers.target, impl_->settings.target_words, "target");
+  impl_->ends = ends_of(*impl_->tokenizers.target);
+  ends_of(*impl_->tokenizers.source);
+  impl_->model = make_model(Builder(impl_->parameters, RandomKey(0)), impl_->settings);
+  file.fill(impl_->parameters);
+}
+Translator::~Translator() = default;
+Translator::Translator(Translator&&) noexcept = default;
+Translator& Translator::operator=(Translator&&) noexcept = default;
+
+const ModelSettings& Translator::model_settings() const { return impl_->settings; }
+
+std::vector<Translator::Translation> Translator::translate(std::span<const std::string> lines, const Settings& settings,
+                                                           const Context& context) const {
+  const ContextScope scope(context);
+  std::vector<SequencePair> pairs;
+  for (const std::string& line : lines) {
+    pairs.push_back({.id = pairs.size(), .source = source_ids(*impl_->tokenizers.source, line)});
+  }
+  const std::vector<Hypotheses> found = search_all(*impl_->model, pairs,
+                                                   {.begin = impl_->ends.begin,
+                                                    .end = impl_->ends.end,
+                                                    .beam = settings.beam,
+                                                    .best = settings.best,
+                                                    .penalty = settings.length_penalty},
+                                                   settings.batch_tokens, context);
+  std::vector<Translation> made;
+  for (const Hypotheses& each : found) {
+    Translation& one = made.emplace_back();
+    for (const Hypothesis& h : each) one.best.push_back({impl_->tokenizers.target->decode(h.words), h.words, h.score});
+  }
+  return made;
+}
+
+std::optional<Translator::Map> Translator::map(std::string_view line, const Result& result,
+                                               const AskedAttention& asked) const {
+  const SequencePair pair{.id = 0, .source = source_ids(*impl_->tokenizers.source, line), .target = result.words};
+  const std::vector<Tensor> maps = impl_->model->attention(make_batch(std::span(&pair, 1), impl_->ends), asked);
+  if (maps.empty()) return {};
+  Map made{.weights = maps[0]};
+  for (const std::int32_t id : pair.source) made.columns.push_back(impl_->tokenizers.source->piece(id));
+  for (const std::int32_t id : pair.target) made.rows.push_back(impl_->tokenizers.target->piece(id));
+  made.rows.push_back(impl_->tokenizers.target->piece(impl_->ends.end));
+  return made;
+}
+
+}  // namespace regard

@@ -1,0 +1,90 @@
+// `regard train translate` and `regard translate`, as their users type them.
+#include <gtest/gtest.h>
+
+#include "support/files.h"
+#include "support/shell.h"
+
+namespace regard {
+namespace {
+
+const std::string kSmall =
+    " --tokenizer words --model gru-attention --hidden 24 --embedding 16 --batch-tokens 300 --best-by loss ";
+
+std::string in(const Folder& folder, const std::string& command) { return "cd " + folder.path() + "; " + command; }
+
+TEST(Train, WritesAModelThatTranslatesAndItsDiary) {
+  const Folder folder;
+  const Outcome made = shell(in(folder,
+                                "$regard train translate --builtin zh-en --lines 80 --stop-after 4u "
+                                "--report-every 2u --valid-every 4u --out m.model" +
+                                    kSmall + "2>&1"));
+  ASSERT_EQ(made.status, 0) << made.out;
+  EXPECT_TRUE(has(made, "update 2  loss ")) << made.out;
+  EXPECT_TRUE(has(made, "validation at update 4: loss ")) << made.out;
+  EXPECT_TRUE(has(made, "BLEU")) << made.out;
+  EXPECT_EQ(lines(shell(in(folder, "cat m.model.metrics.jsonl")).out), 3);
+  const Outcome found = shell(in(folder, "printf '他们在看。\\n\\n你好\\n' | $regard translate m.model --beam 2 2>&1"));
+  EXPECT_EQ(found.status, 0) << found.out;
+  EXPECT_EQ(lines(found.out), 3) << found.out;
+  EXPECT_TRUE(has(shell(in(folder, "echo 他们在看。 | $regard translate m.model --map")), "└") ||
+              has(shell(in(folder, "echo 他们在看。 | $regard translate m.model --map")), "┌"));
+  EXPECT_EQ(shell(in(folder, "$regard translate m.model < /dev/null")).out, "");
+}
+
+TEST(Train, AConfigFileSaysWhatTheCommandLineDoesNot) {
+  const Folder folder;
+  const Outcome made = shell(in(
+      folder,
+      "printf 'hidden=24\\nembedding=16\\ntokenizer=\"words\"\\nmodel=gru\\nstop-after=9u\\nbest-by=loss\\n' > a.ini;"
+      "$regard train translate --config a.ini --builtin en-fr --lines 60 --stop-after 2u --out m.model 2>&1"));
+  EXPECT_EQ(made.status, 0) << made.out;
+  EXPECT_TRUE(has(made, "Done after 2 updates")) << made.out;
+  EXPECT_TRUE(has(made, "seq2seq")) << made.out;
+}
+
+TEST(Train, ARunThatIsAskedToStopSavesAndTheSameCommandGoesOn) {
+  const Folder folder;
+  const std::string command =
+      "$regard train translate --builtin zh-en --lines 2000 --valid-every 1000u "
+      "--report-every 1u --out ";
+  const std::string rest = kSmall + "--stop-after 12u ";
+  ASSERT_EQ(shell(in(folder, command + "straight" + rest)).status, 0);
+  // The signal comes when the second report has been written. (A shell lets its jobs ignore Ctrl-C.)
+  const Outcome stopped =
+      shell(in(folder, "mkfifo pipe; " + command + "m" + rest +
+                           "> pipe 2>&1 & job=$!; "
+                           "{ while read -r line; do echo \"$line\"; case \"$line\" in *'update 2 '*) "
+                           "kill -TERM $job;; esac; done; } < pipe; wait $job; echo \"status $?\""));
+  EXPECT_TRUE(has(stopped, "status 143")) << stopped.out;
+  EXPECT_TRUE(has(stopped, "--resume")) << stopped.out;
+  const Outcome again = shell(in(folder, command + "m --resume" + rest + "2>&1"));
+  EXPECT_EQ(again.status, 0) << again.out;
+  EXPECT_EQ(shell(in(folder, "cmp straight m && cmp straight.ckpt m.ckpt")).status, 0) << stopped.out << again.out;
+}
+
+TEST(Train, MistakesAreOneLineAndLeaveNothingBehind) {
+  const Folder folder;
+  for (const auto& [arguments, part] : std::initializer_list<std::pair<std::string, std::string>>{
+           {"translate --out m", "--builtin"},
+           {"parse --builtin zh-en --out m", "parse"},
+           {"translate --builtin zh-xx --out m", "zh-xx"},
+           {"translate --builtin zh-en --model gruu --out m", "did you mean 'gru'"},
+           {"translate --builtin zh-en --rate much --out m", "rate is 'much'"},
+           {"translate --builtin zh-en --dropout 1 --out m", "dropout"},
+           {"translate --builtin zh-en --attention aditive --out m", "did you mean 'additive'"},
+           {"translate --builtin zh-en --stop-after soon --out m", "stop_after"},
+           {"translate --builtin zh-en --out none/m", "there is no folder"},
+           {"translate --train none.tsv --out m", "none.tsv"},
+           {"translate --train a b c --out m", "train"}}) {
+    const Outcome outcome = shell(in(folder, "$regard train " + arguments + " 2>&1"));
+    EXPECT_EQ(outcome.status, 2) << arguments;
+    EXPECT_EQ(lines(outcome.out), 1) << outcome.out;
+    EXPECT_TRUE(has(outcome, part)) << outcome.out;
+    EXPECT_TRUE(folder.names().empty()) << arguments;
+  }
+  EXPECT_EQ(shell(in(folder, "echo x > m; echo hello | $regard translate m 2>&1")).status, 2);
+  EXPECT_EQ(shell(in(folder, "echo hello | $regard translate none 2>&1")).status, 2);
+}
+
+}  // namespace
+}  // namespace regard

@@ -1,0 +1,220 @@
+// Translation from end to end: pairs of lines in, a model file out, translations and maps from that file.
+#include "tasks/translation.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <fstream>
+
+#include "data/corpus.h"
+#include "io/file.h"
+#include "support/error_of.h"
+#include "support/files.h"
+#include "support/sanitized.h"
+#include "train/without_times.h"
+
+namespace regard {
+namespace {
+
+ModelSettings small(std::string_view name) {
+  ModelSettings model = preset(name);
+  model.hidden = model.family == "transformer" ? 32 : 48;
+  model.embedding = 32;
+  model.ffn = 48;
+  model.heads = 2;
+  model.encoder_layers = std::min<std::int64_t>(model.encoder_layers, 2);
+  model.decoder_layers = std::min<std::int64_t>(model.decoder_layers, 2);
+  model.dropout = 0.1;
+  return model;
+}
+
+TranslationSettings quick() {
+  TranslationSettings settings;
+  settings.tokenizer = "words";
+  settings.batch_tokens = 400;
+  settings.warmup = 20;
+  settings.stop_after = "12u";
+  settings.valid_every = "6u";
+  settings.report_every = "3u";
+  settings.best_by = "loss";
+  return settings;
+}
+
+TranslationData builtin() { return {.builtin = "zh-en", .builtin_lines = 120, .builtin_tests = 30}; }
+
+std::string bytes_of(const std::string& path) {
+  std::string bytes;
+  EXPECT_EQ(disk().read(path, bytes).error, 0) << path;
+  return bytes;
+}
+
+// The first short sentences of the built-in corpus, in a table.
+std::vector<std::string> write_pairs(const std::string& path, std::size_t count) {
+  std::ofstream out(path);
+  std::vector<std::string> targets;
+  const Corpus corpus("zh-en", 5, Corpus::Split::kTrain);
+  for (std::uint64_t line = 0; targets.size() < count; ++line) {
+    const Corpus::Example example = corpus.at(line);
+    if (example.target.words.size() > 9) continue;
+    out << example.source.text << '\t' << example.target.text << '\n';
+    targets.push_back(example.target.text);
+  }
+  return targets;
+}
+
+std::vector<std::string> sources_of(const std::string& path) {
+  std::vector<std::string> sources;
+  PairReader reader({.source = path});
+  for (LinePair pair; reader.next(pair);) sources.push_back(pair.source);
+  return sources;
+}
+
+TEST(Translation, LearnsAFewSentencesByHeartAndShowsWhereItLooked) {
+  if (REGARD_SANITIZED) GTEST_SKIP() << "takes minutes there";
+  const Folder folder;
+  const std::vector<std::string> targets = write_pairs(folder / "pairs.tsv", 20);
+  ModelSettings model = small("gru-attention");
+  model.dropout = 0;
+  TranslationSettings settings = quick();
+  settings.rate = 5e-3;
+  settings.label_smoothing = 0;
+  settings.stop_after = "400u";
+  settings.valid_every = "1000u";
+  TranslationData data;
+  data.train = PairFiles{.source = folder / "pairs.tsv"};
+  train_translation(data, model, settings, {.path = folder / "m.model"}, {});
+
+  const Translator translator(folder / "m.model");
+  const std::vector<std::string> sources = sources_of(folder / "pairs.tsv");
+  for (const std::int64_t beam : {1, 4}) {
+    const auto found = translator.translate(sources, {.beam = beam});
+    ASSERT_EQ(found.size(), targets.size());
+    for (std::size_t i = 0; i < found.size(); ++i)
+      EXPECT_EQ(found[i].best.at(0).text, targets[i])
+          << sources[i] << ", beam " << beam << ", score " << found[i].best[0].score;
+  }
+  const auto one = translator.translate(std::span(sources).first(1), {.beam = 3, .best = 3});
+  ASSERT_EQ(one[0].best.size(), 3u);
+  EXPECT_GE(one[0].best[0].score, one[0].best[1].score);
+
+  const auto map = translator.map(sources[0], one[0].best[0]);
+  ASSERT_TRUE(map.has_value());
+  ASSERT_EQ(map->weights[0], static_cast<std::int64_t>(map->rows.size()));
+  ASSERT_EQ(map->weights[1], static_cast<std::int64_t>(map->columns.size()));
+  for (std::int64_t i = 0; i < map->weights[0]; ++i) {
+    double sum = 0;
+    for (std::int64_t j = 0; j < map->weights[1]; ++j) {
+      sum += static_cast<double>(map->weights.data<float>()[i * map->weights[1] + j]);
+    }
+    EXPECT_NEAR(sum, 1, 2e-6);
+  }
+}
+
+TEST(Translation, EveryPresetTrainsIsSavedAndTranslates) {
+  for (const Preset& each : presets()) {
+    SCOPED_TRACE(each.name);
+    const Folder folder;
+    TranslationSettings settings = quick();
+    settings.stop_after = "3u";
+    settings.valid_every = "3u";
+    settings.beam = 2;
+    TranslationData data = builtin();
+    data.builtin_lines = 60;
+    const LoopResult result = train_translation(data, small(each.name), settings, {.path = folder / "m.model"}, {});
+    EXPECT_EQ(result.reached.updates, 3);
+    const Translator translator(folder / "m.model");
+    const std::vector<std::string> lines = {"他们在看。", "", "没有人见过这个词"};
+    const auto found = translator.translate(lines, {.beam = 2});
+    ASSERT_EQ(found.size(), 3u);
+    const auto map = translator.map(lines[0], found[0].best.at(0));
+    EXPECT_EQ(map.has_value(), each.settings.family != "seq2seq");
+  }
+}
+
+TEST(Translation, SameFilesOnAnyNumberOfThreads) {
+  const Folder folder;
+  for (const int threads : {1, 2, 3}) {
+    train_translation(builtin(), small("transformer-tiny"), quick(), {.path = folder / std::to_string(threads)},
+                      {.threads = threads});
+  }
+  for (const char* other : {"2", "3"}) {
+    EXPECT_EQ(bytes_of(folder / "1"), bytes_of(folder / other));
+    EXPECT_EQ(bytes_of(checkpoint_of(folder / "1")), bytes_of(checkpoint_of(folder / other)));
+    EXPECT_EQ(without_times(bytes_of(metrics_of(folder / "1"))), without_times(bytes_of(metrics_of(folder / other))));
+  }
+}
+
+TEST(Translation, ARunThatWasStoppedAnywhereEndsWithTheSameFiles) {
+  const Folder folder;
+  train_translation(builtin(), small("luong"), quick(), {.path = folder / "straight"}, {});
+  const std::string path = folder / "stopped";
+  bool done = false;
+  for (std::int64_t more = 1; !done; ++more) {  // after 1, then 2, then 3 … updates
+    std::stop_source stop;
+    std::int64_t seen = 0;
+    TranslationRun run{.path = path, .resume = more > 1};
+    run.on_update = [&](const UpdateReport&) {
+      if (++seen == more) stop.request_stop();
+    };
+    try {
+      train_translation(builtin(), small("luong"), quick(), run, {.cancel = stop.get_token()});
+      done = true;
+    } catch (const Error& error) {
+      ASSERT_EQ(error.kind(), ErrorKind::kCancelled) << error.what();
+      EXPECT_NE(std::string(error.what()).find("--resume"), std::string::npos) << error.what();
+    }
+    ASSERT_LT(more, 20);
+  }
+  EXPECT_EQ(bytes_of(folder / "straight"), bytes_of(path));
+  EXPECT_EQ(bytes_of(checkpoint_of(folder / "straight")), bytes_of(checkpoint_of(path)));
+  EXPECT_EQ(without_times(bytes_of(metrics_of(folder / "straight"))), without_times(bytes_of(metrics_of(path))));
+}
+
+TEST(Translation, WhatCannotWorkIsSaidBeforeTheDataIsRead) {
+  const Folder folder;
+  const std::string path = folder / "m.model";
+  const auto train = [&](const TranslationData& data, const ModelSettings& model, const TranslationSettings& settings,
+                         const std::string& to) {
+    return error_of([&] { train_translation(data, model, settings, {.path = to}, {}); });
+  };
+  const auto says = [](const std::string& error, std::string_view part) {
+    EXPECT_NE(error.find(part), std::string::npos) << error;
+  };
+  TranslationData missing;
+  missing.train = PairFiles{.source = folder / "none.tsv"};
+  ModelSettings odd = small("gru-attention");
+  odd.attention = "aditive";
+  says(train(missing, odd, quick(), path), "did you mean 'additive'");
+  says(train(missing, small("gru"), quick(), folder / "there/is/none"), "there is no folder");
+  says(train(missing, small("gru"), quick(), path), "none.tsv");
+  TranslationSettings settings = quick();
+  settings.stop_after = "12 parsecs";
+  says(train(builtin(), small("gru"), settings, path), "stop_after");
+  std::ofstream(folder / "empty.tsv").close();
+  missing.train = PairFiles{.source = folder / "empty.tsv"};
+  says(train(missing, small("gru"), quick(), path), "no pair");
+  std::ofstream(path) << "somebody's work";
+  says(train(builtin(), small("gru"), quick(), path), "exists");
+  EXPECT_EQ(bytes_of(path), "somebody's work");
+  says(error_of([&] { Translator translator(path); }), "m.model");
+}
+
+TEST(Translation, GoingOnWithOtherSettingsIsRefused) {
+  const Folder folder;
+  const std::string path = folder / "m.model";
+  train_translation(builtin(), small("gru"), quick(), {.path = path}, {});
+  TranslationSettings other = quick();
+  other.label_smoothing = 0.2;
+  const std::string before = bytes_of(path);
+  const std::string error =
+      error_of([&] { train_translation(builtin(), small("gru"), other, {.path = path, .resume = true}, {}); });
+  EXPECT_NE(error.find("label_smoothing"), std::string::npos) << error;
+  EXPECT_EQ(bytes_of(path), before);
+  TranslationSettings longer = quick();
+  longer.stop_after = "15u";
+  EXPECT_EQ(train_translation(builtin(), small("gru"), longer, {.path = path, .resume = true}, {}).reached.updates, 15);
+}
+
+}  // namespace
+}  // namespace regard
