@@ -7,6 +7,7 @@
 #include "base/check.h"
 #include "models/attention_maps.h"
 #include "models/decoding_rows.h"
+#include "models/hard_costs.h"
 #include "models/lines.h"
 #include "models/presets.h"
 #include "regard/autograd/ops.h"
@@ -68,6 +69,7 @@ ConvS2s::ConvS2s(const Builder& builder, const ConvS2sSettings& given)
   }
   const std::vector<std::string> lines = lines_of("cross attention", s.line, s.decoder_layers);
   for (std::size_t i = 0; i < lines.size(); ++i) {
+    reinforces_ |= learns_by_reinforce(Mechanism(lines[i]));
     const Builder at = builder.under(text("decoder.layer", i));
     decoder_.push_back(
         {.convolution = Linear(at.under("convolution"), s.kernel * s.hidden, 2 * s.hidden),
@@ -127,7 +129,13 @@ Var ConvS2s::read(Tape& tape, const Batch& batch, const LossOptions& options, st
 }
 
 SequenceModel::Loss ConvS2s::loss(Tape& tape, const Batch& batch, const LossOptions& options) const {
-  return output_.loss(read(tape, batch, options, nullptr), places_by_item(batch), batch, options);
+  std::vector<AttendTrace> traces;
+  Loss made = output_.loss(read(tape, batch, options, &traces), places_by_item(batch), batch, options);
+  if (options.training && reinforces_) {
+    const HardCosts costs(made.log_probabilities, batch);
+    for (const AttendTrace& trace : traces) costs.fill_steps(trace);
+  }
+  return made;
 }
 
 Var ConvS2s::logits(Tape& tape, const Batch& batch) const {

@@ -84,6 +84,7 @@ class ConvS2s : public SequenceModel {
   Linear encoder_in_, encoder_out_, decoder_in_, decoder_out_;
   std::vector<Linear> encoder_;  // convolutions
   std::vector<DecoderLayer> decoder_;
+  bool reinforces_ = false;  // an attention is hard and learns by reinforce
   WordOutput output_;
 };
 

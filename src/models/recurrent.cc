@@ -8,6 +8,7 @@
 #include "base/check.h"
 #include "models/attention_maps.h"
 #include "models/decoding_rows.h"
+#include "models/hard_costs.h"
 #include "models/presets.h"
 #include "regard/nn/dropout.h"
 #include "regard/nn/stack.h"
@@ -298,7 +299,17 @@ Var RecurrentModel::read(Tape& tape, const Batch& batch, const Plan& plan, const
 
 SequenceModel::Loss RecurrentModel::loss(Tape& tape, const Batch& batch, const LossOptions& options) const {
   const Plan plan(batch);
-  return output_.loss(read(tape, batch, plan, options, nullptr), plan.places, batch, options);
+  std::vector<AttendTrace> traces;
+  const bool tells = options.training && attends() && learns_by_reinforce(attention_->mechanism());
+  Loss made = output_.loss(read(tape, batch, plan, options, tells ? &traces : nullptr), plan.places, batch, options);
+  if (tells) {
+    const HardCosts costs(made.log_probabilities, batch);
+    const std::span<const std::int32_t> places(plan.places);
+    for (std::size_t t = 0; t < traces.size(); ++t) {
+      costs.fill_places(traces[t], places.subspan(static_cast<std::size_t>(plan.begins[t])));
+    }
+  }
+  return made;
 }
 
 Var RecurrentModel::logits(Tape& tape, const Batch& batch) const {

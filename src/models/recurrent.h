@@ -58,6 +58,7 @@ class SourceAttention {
     std::int64_t query = 0, key = 0, hidden = 0;
   };
   SourceAttention(const Builder& builder, const std::string& line, const Widths& widths);
+  const Mechanism& mechanism() const { return attention_.mechanism(); }
 
   struct Memory {
     Var values;  // [batch, 1, time, key]

@@ -6,6 +6,7 @@
 #include "base/check.h"
 #include "models/attention_maps.h"
 #include "models/decoding_rows.h"
+#include "models/hard_costs.h"
 #include "models/lines.h"
 #include "models/presets.h"
 
@@ -72,6 +73,9 @@ Transformer::Transformer(const Builder& builder, const TransformerSettings& give
                         .inner = Linear(at.under("ffn.inner"), s.width, s.ffn),
                         .outer = Linear(at.under("ffn.outer"), s.ffn, s.width)});
   }
+  for (const std::vector<std::string>& lines : {encoder_lines, decoder_lines, cross_lines}) {
+    for (const std::string& line : lines) reinforces_ |= learns_by_reinforce(Mechanism(line));
+  }
   if (s.norm == NormPlace::kPre) {
     encoder_norm_ = norm(builder.under("encoder.norm"));
     decoder_norm_ = norm(builder.under("decoder.norm"));
@@ -109,7 +113,7 @@ Var Transformer::feed_forward(const Linear& inner, const Linear& outer, Var x, c
               site + kOuter);
 }
 
-Var Transformer::encode(Tape& tape, const Batch& batch, const Pass& pass) const {
+Var Transformer::encode(Tape& tape, const Batch& batch, const Pass& pass, Traces* traces) const {
   Var x = drop(embed(tape, source_, source_position_, by_item(tape, batch.source), 0), settings_.dropout, pass,
                kSourceWords);
   for (std::size_t i = 0; i < encoder_.size(); ++i) {
@@ -118,29 +122,30 @@ Var Transformer::encode(Tape& tape, const Batch& batch, const Pass& pass) const 
     AttendOptions options = looking(pass, site + kSelfWeights);
     options.lengths = batch.lengths;
     const Var seen = before(layer.self_norm, x);
-    x = after(layer.self_norm, x,
-              drop(layer.self(seen, seen, seen, options).output, settings_.dropout, pass, site + kSelf));
+    MultiHeadResult self = layer.self(seen, seen, seen, options);
+    if (traces != nullptr) traces->encoder.push_back(std::move(self.trace));
+    x = after(layer.self_norm, x, drop(self.output, settings_.dropout, pass, site + kSelf));
     x = after(layer.ffn_norm, x, feed_forward(layer.inner, layer.outer, before(layer.ffn_norm, x), pass, site));
   }
   return encoder_norm_ ? (*encoder_norm_)(x) : x;
 }
 
-Var Transformer::read(Tape& tape, const Batch& batch, const LossOptions& loss_options,
-                      std::vector<MultiHeadTrace>* traces) const {
+Var Transformer::read(Tape& tape, const Batch& batch, const LossOptions& loss_options, Traces* traces) const {
   const Pass pass{loss_options, batch.ids};
-  const Var encoded = encode(tape, batch, pass);
+  const Var encoded = encode(tape, batch, pass, traces);
   Var x = drop(embed(tape, target_, target_position_, by_item(tape, batch.previous), 0), settings_.dropout, pass,
                kTargetWords);
   for (std::size_t i = 0; i < decoder_.size(); ++i) {
     const DecoderLayer& layer = decoder_[i];
     const std::uint64_t site = decoder_site(i);
     const Var seen = before(layer.self_norm, x);
-    const Var self = layer.self(seen, seen, seen, looking(pass, site + kSelfWeights)).output;
-    x = after(layer.self_norm, x, drop(self, settings_.dropout, pass, site + kSelf));
+    MultiHeadResult self = layer.self(seen, seen, seen, looking(pass, site + kSelfWeights));
+    if (traces != nullptr) traces->decoder.push_back(std::move(self.trace));
+    x = after(layer.self_norm, x, drop(self.output, settings_.dropout, pass, site + kSelf));
     AttendOptions options = looking(pass, site + kCrossWeights);
     options.lengths = batch.lengths;
     MultiHeadResult crossed = layer.cross(before(layer.cross_norm, x), encoded, encoded, options);
-    if (traces != nullptr) traces->push_back(std::move(crossed.trace));
+    if (traces != nullptr) traces->cross.push_back(std::move(crossed.trace));
     x = after(layer.cross_norm, x, drop(crossed.output, settings_.dropout, pass, site + kCross));
     x = after(layer.ffn_norm, x, feed_forward(layer.inner, layer.outer, before(layer.ffn_norm, x), pass, site));
   }
@@ -149,7 +154,22 @@ Var Transformer::read(Tape& tape, const Batch& batch, const LossOptions& loss_op
 }
 
 SequenceModel::Loss Transformer::loss(Tape& tape, const Batch& batch, const LossOptions& options) const {
-  return output_.loss(read(tape, batch, options, nullptr), places_by_item(batch), batch, options);
+  Traces traces;
+  const bool tells = options.training && reinforces_;
+  Loss made =
+      output_.loss(read(tape, batch, options, tells ? &traces : nullptr), places_by_item(batch), batch, options);
+  if (tells) {
+    const HardCosts costs(made.log_probabilities, batch);
+    const auto each = [](const std::vector<MultiHeadTrace>& layers, const auto& fill) {
+      for (const MultiHeadTrace& layer : layers) {
+        for (const MultiHeadTrace::Part& part : layer.parts) fill(part.trace);
+      }
+    };
+    each(traces.encoder, [&](const AttendTrace& trace) { costs.fill_examples(trace); });
+    each(traces.decoder, [&](const AttendTrace& trace) { costs.fill_steps(trace); });
+    each(traces.cross, [&](const AttendTrace& trace) { costs.fill_steps(trace); });
+  }
+  return made;
 }
 
 Var Transformer::logits(Tape& tape, const Batch& batch) const {
@@ -159,9 +179,9 @@ Var Transformer::logits(Tape& tape, const Batch& batch) const {
 std::vector<Tensor> Transformer::attention(const Batch& batch, const Asked& given) const {
   const Asked asked = checked_asked(given, settings_.decoder_layers, settings_.heads);
   Tape tape;
-  std::vector<MultiHeadTrace> traces;
+  Traces traces;
   read(tape, batch, {}, &traces);
-  const MultiHeadTrace& trace = traces[static_cast<std::size_t>(asked.layer)];
+  const MultiHeadTrace& trace = traces.cross[static_cast<std::size_t>(asked.layer)];
   return maps_of(batch, [&](std::int64_t row, std::int64_t steps) {
     return mean_of_heads(asked, settings_.heads, [&](std::int64_t head) {
       return trace.weights({.item = row, .head = head, .queries = Range{0, steps}});

@@ -85,15 +85,18 @@ class Transformer : public SequenceModel {
   Var before(const LayerNorm& norm, Var x) const;           // what a part sees,
   Var after(const LayerNorm& norm, Var x, Var part) const;  // and what is made of what it gives
   Var feed_forward(const Linear& inner, const Linear& outer, Var x, const Pass& pass, std::uint64_t site) const;
-  Var encode(Tape& tape, const Batch& batch, const Pass& pass) const;  // [batch, time, width]
-  // [batch · steps, width]; traces, if somebody wants them, of each layer's look at the source.
-  Var read(Tape& tape, const Batch& batch, const LossOptions& options, std::vector<MultiHeadTrace>* traces) const;
+  struct Traces {  // of each layer, for those who want to know
+    std::vector<MultiHeadTrace> encoder, decoder, cross;
+  };
+  Var encode(Tape& tape, const Batch& batch, const Pass& pass, Traces* traces = nullptr) const;  // [batch, time, width]
+  Var read(Tape& tape, const Batch& batch, const LossOptions& options, Traces* traces) const;  // [batch · steps, width]
 
   TransformerSettings settings_;
   Embedding target_, source_;
   Position source_position_, target_position_;
   std::vector<EncoderLayer> encoder_;
   std::vector<DecoderLayer> decoder_;
+  bool reinforces_ = false;  // an attention is hard and learns by reinforce
   std::optional<LayerNorm> encoder_norm_, decoder_norm_;
   WordOutput output_;
 };

@@ -223,6 +223,36 @@ TEST(SequenceModel, GradientsMatchFiniteDifferencesInDouble) {
   }
 }
 
+// Of hard attention nothing comes to the scores through what was read: they learn by how well it went.
+TEST(SequenceModel, HardAttentionIsToldHowItWent) {
+  const std::vector<NamedModel> all = {
+      {"attention", with(small_model("bahdanau"), {{"attention", "additive | hard"}})},
+      {"attention", with(small_model("luong"), {{"attention", "general | hard"}})},
+      {"decoder.layer0.attention", with(small_model("convs2s"), {{"attention", "general | hard"}})},
+      {"decoder.layer0.cross.query", with(small_model("transformer"), {{"attention", "scaled_dot | hard"}})},
+      {"decoder.layer1.self.query", with(small_model("transformer"), {{"decoder_attention", "scaled_dot | hard"}})},
+      {"encoder.layer1.self.key", with(small_model("transformer"), {{"encoder_attention", "scaled_dot | hard"}})}};
+  for (const NamedModel& each : all) {
+    SCOPED_TRACE(each.settings.family + " " + each.name);
+    const Made made(each.settings);
+    const Batch batch = make_batch(some_pairs(), {});
+    Gradients gradients(made.parameters);
+    Tape tape(gradients);
+    tape.backward(made.model->loss(tape, batch, {.training = true, .key = RandomKey(4)}).sum);
+    gradients.settle();
+    int found = 0, live = 0;
+    for (const Parameter& parameter : made.parameters) {
+      if (!parameter.name.starts_with(each.name)) continue;
+      const float* g = gradients.of(parameter).data<float>();
+      live += std::any_of(g, g + parameter.value.size(), [](float x) { return std::fabs(x) > 1e-6f; }) ? 1 : 0;
+      EXPECT_TRUE(std::all_of(g, g + parameter.value.size(), [](float x) { return std::isfinite(x); }));
+      ++found;
+    }
+    EXPECT_GE(found, 1);
+    EXPECT_GE(live, 1);
+  }
+}
+
 TEST(SequenceModel, EmptySourcesAndEmptyBatchesAreFine) {
   for (const NamedModel& each : all_models()) {
     SCOPED_TRACE(each.name);
