@@ -3,12 +3,12 @@
 include(GNUInstallDirs)
 include(CMakePackageConfigHelpers)
 
-set(library_parts base tensor kernels autograd attention nn verify train c)
+set(library_parts base tensor kernels autograd attention nn verify io train c)
 add_library(regard_library SHARED)
 foreach(part ${library_parts})
   target_sources(regard_library PRIVATE $<TARGET_OBJECTS:regard_${part}>)
 endforeach()
-target_link_libraries(regard_library PRIVATE regard_flags ${fmt_target} Threads::Threads PkgConfig::Highway)
+target_link_libraries(regard_library PRIVATE regard_flags ${fmt_target} Threads::Threads PkgConfig::Highway simdjson_optional)
 target_link_options(regard_library PRIVATE -Wl,--no-undefined -Wl,--version-script=${CMAKE_SOURCE_DIR}/cmake/exports.map)
 target_compile_features(regard_library INTERFACE cxx_std_20)
 target_include_directories(regard_library INTERFACE

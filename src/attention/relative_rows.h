@@ -25,22 +25,57 @@ class RelativeRows {
     return {table + lo_ * width, static_cast<std::size_t>(count_), static_cast<std::size_t>(width),
             static_cast<std::size_t>(width)};
   }
-  // each(i, j, number of the row among those of the tile)
-  template <class Each>
-  void for_each_pair(Each each) const {
-    for (std::int64_t i = place_.queries.begin; i < place_.queries.end; ++i) {
-      for (std::int64_t j = place_.keys.begin; j < place_.keys.end; ++j) {
-        each(static_cast<std::size_t>(i - place_.queries.begin), static_cast<std::size_t>(j - place_.keys.begin),
-             static_cast<std::size_t>(row(i, j) - lo_));
+  // To every pair the number of its distance: s_ij += numbers_ir.
+  void spread(RowsOf<T> s) {
+    const RowsOf<const T> from = numbers();
+    for_each_run([&](std::size_t i, Run run) {
+      T* const to = s.row(i) + run.key;
+      const T* const own = from.row(i) + run.row;
+      if (run.same) {
+        for (std::size_t k = 0; k < run.count; ++k) to[k] += own[0];
+      } else {
+        for (std::size_t k = 0; k < run.count; ++k) to[k] += own[k];
       }
-    }
+    });
   }
-  void clear() {
-    const RowsOf<T> all = numbers();
-    for (std::size_t i = 0; i < all.count; ++i) std::fill_n(all.row(i), all.width, T(0));
+  // The other way: numbers_ir = Σ_j of p_ij, j at distance r.
+  void add_up(RowsOf<const T> p) {
+    const RowsOf<T> sums = numbers();
+    for (std::size_t i = 0; i < sums.count; ++i) std::fill_n(sums.row(i), sums.width, T(0));
+    for_each_run([&](std::size_t i, Run run) {
+      const T* const from = p.row(i) + run.key;
+      T* const own = sums.row(i) + run.row;
+      if (run.same) {
+        T sum = own[0];
+        for (std::size_t k = 0; k < run.count; ++k) sum += from[k];
+        own[0] = sum;
+      } else {
+        for (std::size_t k = 0; k < run.count; ++k) own[k] += from[k];
+      }
+    });
   }
 
  private:
+  struct Run {  // keys of one query whose rows follow one another, or are all the same: those too far away
+    std::size_t key, row, count;
+    bool same;
+  };
+  template <class Each>
+  void for_each_run(Each each) const {
+    for (std::int64_t i = place_.queries.begin; i < place_.queries.end; ++i) {
+      const std::int64_t at = i + place_.offset, begin = place_.keys.begin, end = place_.keys.end;
+      const std::int64_t near = std::clamp(at - most_, begin, end), far = std::clamp(at + most_ + 1, near, end);
+      const auto run = [&](std::int64_t from, std::int64_t to, bool same) {
+        if (from == to) return;
+        each(static_cast<std::size_t>(i - place_.queries.begin),
+             Run{static_cast<std::size_t>(from - begin), static_cast<std::size_t>(row(i, from) - lo_),
+                 static_cast<std::size_t>(to - from), same});
+      };
+      run(begin, near, true);
+      run(near, far, false);
+      run(far, end, true);
+    }
+  }
   static constexpr std::size_t kMost = kTallestTile + kKeyTile;
   std::int64_t row(std::int64_t query, std::int64_t key) const {
     return std::clamp(key - (query + place_.offset), -most_, most_) + most_;

@@ -54,13 +54,17 @@ const Tensor& Gradients::of(const Parameter& parameter) const {
 }
 
 void Gradients::zero() {
-  for (Slot& slot : slots_) slot.fresh = true;
+  for (Slot& slot : slots_) {
+    slot.fresh = true;
+    slot.lent = false;
+    slot.kept = Tensor();
+  }
 }
 
 void Gradients::settle() {
   for (Slot& slot : slots_) {
     if (slot.fresh) slot.clear();
-    slot.fresh = false;
+    slot.fresh = slot.lent = false;
     std::sort(slot.rows.begin(), slot.rows.end());
   }
 }

@@ -75,6 +75,7 @@ Target Tape::target(Var x) {
   if (wanted.parameter != nullptr) {
     Gradients::Slot& slot = gradients_->slots_[wanted.parameter->index];
     if (slot.by_rows) slot.forget();
+    make_room(slot);
     return {slot.gradient, !std::exchange(slot.fresh, false)};
   }
   if (wanted.reached && wanted.borrowed) {
@@ -90,6 +91,7 @@ Target Tape::target_rows(Var x, std::span<const std::int32_t> rows) {
   const Node& wanted = node(x);
   if (wanted.needs && wanted.parameter != nullptr) {
     Gradients::Slot& slot = gradients_->slots_[wanted.parameter->index];
+    make_room(slot);
     slot.use(rows);
     return {slot.gradient, true};
   }
@@ -97,6 +99,29 @@ Target Tape::target_rows(Var x, std::span<const std::int32_t> rows) {
   if (to && !to.add && to.gradient.bytes() > 0) std::memset(to.gradient.raw(), 0, to.gradient.bytes());
   to.add = true;
   return to;
+}
+
+void Tape::make_room(Gradients::Slot& slot) {
+  if (!std::exchange(slot.lent, false)) return;
+  slot.kept = make(slot.gradient.shape(), slot.gradient.dtype());
+  slot.kept.copy_from(slot.gradient);
+}
+
+Tensor Tape::borrow(Var x) {
+  const Node& wanted = node(x);
+  if (!wanted.needs || wanted.parameter == nullptr) return {};
+  Gradients::Slot& slot = gradients_->slots_[wanted.parameter->index];
+  if (!slot.fresh || slot.lent || slot.kept.defined()) return {};
+  if (slot.by_rows) slot.forget();
+  slot.lent = true;
+  return slot.gradient;
+}
+
+Tape::GivenBack Tape::give_back(Var x) {
+  Gradients::Slot& slot = gradients_->slots_[node(x).parameter->index];
+  if (!std::exchange(slot.lent, false)) return {std::exchange(slot.kept, Tensor()), false};
+  slot.fresh = false;
+  return {slot.gradient, true};
 }
 
 void Tape::pass(Var x, const Tensor& gradient) {

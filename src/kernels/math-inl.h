@@ -16,7 +16,7 @@
 //     Sigmoid   3 ulp              also where it is small; 0 below 1.4e-38
 //     Erf       3 ulp              odd, at most 1
 //     Gelu      4 ulp              x·Φ(x), also far below zero; 0 where |gelu| < 2e-37
-//     GeluTanh  (4 + 2·|2u|) ulp   x·σ(2u), u = √(2/π)·(x + 0.044715·x³); 0 where |gelu| < 2e-37
+//     GeluTanh  (4 + 2.5·|2u|) ulp x·σ(2u), u = √(2/π)·(x + 0.044715·x³); 0 where |gelu| < 2e-37
 //     Silu      4 ulp              x·σ(x); 0 where |silu| < 2e-36
 //     GeluSlope, GeluTanhSlope, SiluSlope   absolute error 3e-7 (each has a zero)
 //

@@ -5,6 +5,12 @@
 
 namespace regard {
 
+Tensor by_item(Tape& tape, const Tensor& ids) {
+  const Tensor made = tape.make({ids[1], ids[0]}, DType::kI32);
+  made.copy_from(ids.transpose(0, 1));
+  return made;
+}
+
 Batch make_batch(std::span<const SequencePair> pairs, const BatchSettings& settings) {
   Batch batch;
   batch.order.resize(pairs.size());

@@ -7,6 +7,7 @@
 #include <span>
 #include <vector>
 
+#include "regard/autograd/tape.h"
 #include "regard/tensor/tensor.h"
 
 namespace regard {
@@ -36,6 +37,9 @@ struct BatchSettings {
   std::int64_t least_time = 0;  // pad sources and targets to at least so many steps
   std::int64_t least_steps = 0;
 };
+
+// The ids [time, batch] of a batch as [batch, time], for models that keep a sequence together.
+Tensor by_item(Tape& tape, const Tensor& ids);
 
 Batch make_batch(std::span<const SequencePair> pairs, const BatchSettings& settings);
 

@@ -114,10 +114,51 @@ MultiHead::MultiHead(const Builder& builder, const MultiHeadSettings& given)
   }
 }
 
+namespace {
+
+void check_three(const char* what, Var x) {
+  check(x.shape().rank() == 3, "MultiHead: ", what, " ", x.shape(),
+        ": expected three dimensions: [batch, length, width]");
+}
+
+}  // namespace
+
+MultiHeadMemory MultiHead::remember(Var keys, Var values) const {
+  check_three("keys", keys);
+  check_three("values", values);
+  MultiHeadMemory made;
+  for (const Part& part : parts_) {
+    const Needs needs = part.attention.mechanism().needs();
+    const std::int64_t groups = part.attention.sizes().groups;
+    MultiHeadMemory::Part own;
+    if (needs.rows) own.keys = to_heads((*part.key)(keys), groups);
+    if (needs.key_tokens) own.tokens = keys;
+    own.values = to_heads(part.value(values), groups);
+    made.parts.push_back(own);
+  }
+  return made;
+}
+
+MultiHeadMemory MultiHead::prepare(const MultiHeadMemory& memory) const {
+  MultiHeadMemory made;
+  for (std::size_t i = 0; i < parts_.size(); ++i) {
+    const MultiHeadMemory::Part& from = memory.parts[i];
+    const bool compares = from.keys.defined() || from.tokens.defined();
+    made.parts.push_back({.values = from.values});
+    if (compares) made.parts.back().prepared = parts_[i].attention.prepare_keys(from.keys, {.key_tokens = from.tokens});
+  }
+  return made;
+}
+
 MultiHeadResult MultiHead::operator()(Var queries, Var keys, Var values, const AttendOptions& options) const {
-  const auto three = [](Var x) { return x.shape().rank() == 3; };
-  check(three(queries) && three(keys) && three(values), "MultiHead: queries ", queries.shape(), ", keys ", keys.shape(),
-        ", values ", values.shape(), ": expected three dimensions each: [batch, length, width]");
+  check_three("queries", queries);
+  return read(queries, remember(keys, values), options);
+}
+
+MultiHeadResult MultiHead::read(Var queries, const MultiHeadMemory& memory, const AttendOptions& options) const {
+  check_three("queries", queries);
+  check(memory.parts.size() == parts_.size(), "MultiHead: a memory of ", memory.parts.size(), " parts, expected ",
+        parts_.size());
   check(!options.bias.defined() && !options.query_tokens.defined() && !options.key_tokens.defined(),
         "MultiHead: tokens and a bias cannot be given");
   MultiHeadResult made;
@@ -134,17 +175,14 @@ MultiHeadResult MultiHead::operator()(Var queries, Var keys, Var values, const A
       own.edits = &edits;
     }
     const Needs needs = part.attention.mechanism().needs();
-    Var q, k;
-    if (needs.rows) {
-      q = to_heads((*part.query)(queries), count);
-      k = to_heads((*part.key)(keys), part.attention.sizes().groups);
-    }
+    const MultiHeadMemory::Part& seen = memory.parts[i];
+    const Var q = needs.rows ? to_heads((*part.query)(queries), count) : Var();
     if (needs.query_tokens || !needs.rows) own.query_tokens = queries;
-    if (needs.key_tokens) own.key_tokens = keys;
-    const Var v = to_heads(part.value(values), part.attention.sizes().groups);
-    const Attention read = part.attention(q, k, v, own);
-    made.trace.parts.push_back({part.heads, read.trace});
-    contexts.push_back(read.context);
+    own.prepared_keys = seen.prepared;
+    own.key_tokens = seen.tokens;
+    const Attention looked = part.attention(q, seen.keys, seen.values, own);
+    made.trace.parts.push_back({part.heads, looked.trace});
+    contexts.push_back(looked.context);
   }
   // The heads side by side, in their order.
   Var all = contexts[0];

@@ -4,6 +4,7 @@
 #include <type_traits>
 
 #include "base/check.h"
+#include "regard/nn/dropout.h"
 #include "regard/nn/stack.h"
 #include "tensor/arena.h"
 
@@ -17,22 +18,6 @@ std::int64_t directions_of(const RecurrentSettings& settings) { return settings.
 // One of the matrices side by side in an initial state of a whole stack.
 Var part_of(Var all, std::int64_t which) {
   return all.defined() ? reshape(slice(all, 0, which, which + 1), all.shape().without(0)) : Var();
-}
-
-// x [time, batch, width]. An element's fate depends on the example, the time and its column.
-Var drop(Var x, float p, RandomKey key, std::span<const std::uint64_t> examples) {
-  const std::int64_t time = x[0], batch = x[1];
-  check(examples.empty() || static_cast<std::int64_t>(examples.size()) == batch, "recurrent: ", examples.size(),
-        " ids for a batch of ", batch);
-  Tape& tape = x.tape();
-  const auto count = static_cast<std::size_t>(time * batch);
-  auto* ids = static_cast<std::uint64_t*>(tape.arena().allocate(count * sizeof(std::uint64_t)));
-  for (std::size_t i = 0; i < count; ++i) {
-    const std::size_t row = i % static_cast<std::size_t>(batch), t = i / static_cast<std::size_t>(batch);
-    ids[i] = RandomKey(examples.empty() ? row : examples[row]).at(t).value();
-  }
-  const Shape flat = {time * batch, x[2]};
-  return reshape(dropout(reshape(x, flat), p, key, std::span<const std::uint64_t>(ids, count)), x.shape());
 }
 
 }  // namespace
@@ -104,7 +89,7 @@ Recurrence recurrent_stack(const RecurrentSettings& settings, Var x, std::span<c
   const std::span<Var> last = make_vars(tape, count), memory = make_vars(tape, count);
   for (std::int64_t layer = 0; layer < settings.layers; ++layer) {
     if (layer > 0 && settings.dropout > 0 && options.key != nullptr) {
-      x = drop(x, settings.dropout, options.key->at(static_cast<std::uint64_t>(layer)), options.ids);
+      x = dropout_over_time(x, settings.dropout, options.key->at(static_cast<std::uint64_t>(layer)), options.ids);
     }
     Var states[2];
     for (std::int64_t d = 0; d < directions; ++d) {

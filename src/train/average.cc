@@ -38,6 +38,31 @@ const Tensor& Average::of(const Parameter& parameter) const {
   return averages_[parameter.index];
 }
 
+void Average::check_state(const std::map<std::string, Tensor>& averages, std::int64_t updates) const {
+  check(!in_use_, "average: resume while the averages are in use");
+  check(updates >= 0 && (updates > 0 || averages.empty()), "average: ", averages.size(), " averages after ", updates,
+        " updates");
+  std::size_t used = 0;
+  for (const Parameter& parameter : parameters_) {
+    const auto found = averages.find(parameter.name);
+    if (found == averages.end()) continue;
+    check(parameter.index < averages_.size() && found->second.shape() == parameter.value.shape() &&
+              found->second.dtype() == parameter.value.dtype(),
+          "average: '", parameter.name, "' is ", parameter.value, ", its average ", found->second);
+    ++used;
+  }
+  check(used == averages.size(), "average: ", averages.size(), " averages, of which ", used, " are the model's");
+}
+
+void Average::resume(const std::map<std::string, Tensor>& averages, std::int64_t updates) {
+  check_state(averages, updates);
+  for (const Parameter& parameter : parameters_) {
+    const auto found = averages.find(parameter.name);
+    averages_[parameter.index] = found == averages.end() ? Tensor() : found->second.clone();
+  }
+  updates_ = updates;
+}
+
 void Average::swap() {
   for (Parameter& parameter : parameters_) {
     if (parameter.index >= averages_.size() || !averages_[parameter.index].defined()) continue;

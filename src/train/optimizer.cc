@@ -52,9 +52,13 @@ Optimizer::Optimizer(Parameters& parameters, const Groups& groups) : parameters_
   check(unused.empty(), "optimiser: no parameter belongs to group '", unused.empty() ? "" : *unused.begin(), "'");
 }
 
-void Optimizer::step(Gradients& gradients, double rate, double gradient_scale) {
+void Optimizer::check_parameters() const {
   check(parameters_.size() == group_of_.size(), "optimiser: made for ", group_of_.size(), " parameters, there are ",
         parameters_.size(), " now; make it after the model");
+}
+
+void Optimizer::step(Gradients& gradients, double rate, double gradient_scale) {
+  check_parameters();
   const FloatMode mode;
   gradients.settle();
   ++steps_;
@@ -66,9 +70,66 @@ void Optimizer::step(Gradients& gradients, double rate, double gradient_scale) {
   }
 }
 
+OptimizerState Optimizer::state() {
+  check_parameters();
+  OptimizerState out{.kind = kind(), .steps = steps_};
+  for (const Parameter& parameter : parameters_) {
+    for (const Kept& each : kept(parameter)) {
+      const std::string name = parameter.name + '/' + each.name;
+      if (each.tensor != nullptr && each.tensor->defined()) out.tensors.emplace(name, *each.tensor);
+      if (each.count != nullptr) out.counts.emplace(name, *each.count);
+    }
+  }
+  return out;
+}
+
+void Optimizer::check_state(const OptimizerState& state) {
+  check_parameters();
+  check(state.kind == kind(), "optimiser: a state of ", state.kind, " for ", kind());
+  check(state.steps >= 0, "optimiser: a state after ", state.steps, " steps");
+  std::size_t tensors = 0, counts = 0;
+  for (const Parameter& parameter : parameters_) {
+    for (const Kept& each : kept(parameter)) {
+      const std::string name = parameter.name + '/' + each.name;
+      if (each.count != nullptr) {
+        const auto found = state.counts.find(name);
+        check(found != state.counts.end() && found->second >= 0, "optimiser: the state has no count '", name, "'");
+        ++counts;
+      } else if (const auto found = state.tensors.find(name); found != state.tensors.end()) {
+        check(found->second.shape() == parameter.value.shape() && found->second.dtype() == parameter.value.dtype(),
+              "optimiser: '", name, "' is ", found->second, ", the parameter ", parameter.value);
+        ++tensors;
+      }
+    }
+  }
+  check(tensors == state.tensors.size() && counts == state.counts.size(), "optimiser: the state is of a model with ",
+        state.tensors.size(), " tensors and ", state.counts.size(), " counts, here there are ", tensors, " and ",
+        counts);
+}
+
+void Optimizer::resume(const OptimizerState& state) {
+  check_state(state);
+  for (const Parameter& parameter : parameters_) {
+    for (const Kept& each : kept(parameter)) {
+      const std::string name = parameter.name + '/' + each.name;
+      if (each.count != nullptr) {
+        *each.count = state.counts.at(name);
+      } else {
+        const auto found = state.tensors.find(name);  // none if it was never changed
+        *each.tensor = found == state.tensors.end() ? Tensor() : found->second.clone();
+      }
+    }
+  }
+  steps_ = state.steps;
+}
+
 Sgd::Sgd(Parameters& parameters, const SgdSettings& settings)
     : Optimizer(parameters, settings.groups), settings_(settings), moments_(parameters.size()) {
   check(settings.momentum >= 0 && settings.momentum < 1, "sgd: momentum is ", settings.momentum, ", expected 0 … 1");
+}
+
+std::vector<Optimizer::Kept> Sgd::kept(const Parameter& parameter) {
+  return {{.name = "moment", .tensor = &moments_[parameter.index]}};
 }
 
 void Sgd::change(const Parameter& parameter, const Tensor& gradient, const Change& change) {
@@ -90,6 +151,11 @@ Adadelta::Adadelta(Parameters& parameters, const AdadeltaSettings& settings)
     : Optimizer(parameters, settings.groups), settings_(settings), squares_(parameters.size()) {
   check(settings.decay >= 0 && settings.decay < 1, "adadelta: decay is ", settings.decay, ", expected 0 … 1");
   check(settings.epsilon > 0, "adadelta: epsilon is ", settings.epsilon, ", expected more than 0");
+}
+
+std::vector<Optimizer::Kept> Adadelta::kept(const Parameter& parameter) {
+  Squares& squares = squares_[parameter.index];
+  return {{.name = "gradients", .tensor = &squares.gradients}, {.name = "changes", .tensor = &squares.changes}};
 }
 
 void Adadelta::change(const Parameter& parameter, const Tensor& gradient, const Change& change) {
@@ -117,6 +183,13 @@ Adam::Adam(Parameters& parameters, const AdamSettings& settings)
   check(settings.beta1 >= 0 && settings.beta1 < 1, "adam: beta1 is ", settings.beta1, ", expected 0 … 1");
   check(settings.beta2 >= 0 && settings.beta2 < 1, "adam: beta2 is ", settings.beta2, ", expected 0 … 1");
   check(settings.epsilon > 0, "adam: epsilon is ", settings.epsilon, ", expected more than 0");
+}
+
+std::vector<Optimizer::Kept> Adam::kept(const Parameter& parameter) {
+  Moments& moments = moments_[parameter.index];
+  return {{.name = "first", .tensor = &moments.first},
+          {.name = "second", .tensor = &moments.second},
+          {.name = "steps", .count = &moments.steps}};
 }
 
 void Adam::change(const Parameter& parameter, const Tensor& gradient, const Change& change) {

@@ -7,24 +7,37 @@
 
 namespace regard {
 
-StepResult Trainer::finish(double rate, Var loss) {
-  StepResult result;
-  result.loss = loss.value().item();
+void Trainer::begin() {
+  gradients_.zero();
+  totals_ = {};
+}
+
+void Trainer::add_part(const LossPart& part) {
+  const double loss = part.sum.value().item();
   const std::int64_t number = optimizer_.steps() + 1;
-  check(std::isfinite(result.loss), "step ", number, ": the loss is ", result.loss, "; the weights are those of step ",
-        number - 1, " (a lower learning rate or clipping may help)");
-  tape_.backward(loss);
+  check(std::isfinite(loss), "step ", number, ": the loss is ", loss, "; the weights are those of step ", number - 1,
+        " (a lower learning rate or clipping may help)");
+  check(part.count >= 0, "step ", number, ": a loss over ", part.count, " words");
+  tape_.backward(part.sum);
+  totals_.loss += loss;
+  totals_.count += part.count;
+}
+
+StepResult Trainer::finish(double rate) {
+  const std::int64_t number = optimizer_.steps() + 1;
   gradients_.settle();
   if (settings_.reduce) {
     gradients_.forget_rows();  // others may have looked up other rows
-    settings_.reduce(gradients_);
+    settings_.reduce(gradients_, totals_);
   }
+  check(totals_.count > 0, "step ", number, ": nothing to learn from");
+  const double share = 1 / totals_.count;
   const GradientNorm gradient = global_norm(parameters_, gradients_);
-  result.norm = gradient.norm;
+  const StepResult result = {.loss = totals_.loss * share, .norm = gradient.norm * share, .count = totals_.count};
   check(std::isfinite(gradient.norm), "step ", number, ": the gradient of '",
         gradient.not_finite == nullptr ? "?" : gradient.not_finite->name, "' is not finite, the loss was ", result.loss,
         "; the weights are those of step ", number - 1, " (a lower learning rate or clipping may help)");
-  optimizer_.step(gradients_, rate, clip_scale(gradient.norm, settings_.clip));
+  optimizer_.step(gradients_, rate, share * clip_scale(result.norm, settings_.clip));
   return result;
 }
 

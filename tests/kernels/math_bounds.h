@@ -60,7 +60,7 @@ inline std::vector<MathFunction> math_functions() {
        [](double x) { return x == -kInfinity ? 0 : x / (1 + std::exp(-exact_gelu_tanh_argument(x))); },
        [](double x, double y, bool fused) {
          const double amplified = std::min(std::fabs(exact_gelu_tanh_argument(x)), 100.0);
-         return (fused ? 4 + 2 * amplified : 5 + 3 * amplified) * ulp_of(y) + lost_correction(y, fused) + 2e-37;
+         return (fused ? 4 + 2.5 * amplified : 5 + 3 * amplified) * ulp_of(y) + lost_correction(y, fused) + 2e-37;
        }},
       {"SiluSlope", Unary::kSilu, true, [](double x) { return reference::slope(Unary::kSilu, x, 0.0); },
        [](double, double, bool) { return 3e-7; }},

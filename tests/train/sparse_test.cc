@@ -144,7 +144,7 @@ TEST(SparseGradient, WhatAHookWritesElsewhereIsGoneInTheNextStep) {
   Parameter& table = parameters.add("table", uniform({kRows, kWidth}, 1, RandomKey(1)));
   Sgd optimizer(parameters);
   bool write = true;
-  Trainer trainer(parameters, optimizer, {.reduce = [&](Gradients& gradients) {
+  Trainer trainer(parameters, optimizer, {.reduce = [&](Gradients& gradients, StepTotals&) {
                     EXPECT_FALSE(gradients.rows(table).has_value());
                     if (write)
                       gradients.of(table).data<float>()[200 * kWidth] = 3;  // as if another process had used it

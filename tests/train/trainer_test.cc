@@ -67,7 +67,7 @@ TEST(Trainer, ALossThatIsNotFiniteThrowsAndLeavesTheWeights) {
 TEST(Trainer, AGradientThatIsNotFiniteThrowsNamesItsParameterAndLeavesTheWeights) {
   Problem problem;
   bool poison = false;
-  Trainer trainer(problem.parameters, problem.adam, {.reduce = [&](Gradients& gradients) {
+  Trainer trainer(problem.parameters, problem.adam, {.reduce = [&](Gradients& gradients, StepTotals&) {
                     if (poison) gradients.of(problem.weight).data<float>()[1] = kInfinity;
                   }});
   trainer.step(0.1, problem.toward(0));
@@ -95,7 +95,7 @@ TEST(Trainer, AGradientThatIsNotFiniteThrowsNamesItsParameterAndLeavesTheWeights
 TEST(Trainer, TheHookSeesEveryGradientAndWhatItWritesCounts) {
   Problem problem;
   float seen = -1;
-  Trainer trainer(problem.parameters, problem.adam, {.reduce = [&](Gradients& gradients) {
+  Trainer trainer(problem.parameters, problem.adam, {.reduce = [&](Gradients& gradients, StepTotals&) {
                     seen = gradients.of(problem.weight).data<float>()[1];
                     EXPECT_EQ(*gradients.of(problem.unused).data<float>(), 0);
                     *gradients.of(problem.unused).data<float>() = 1;
@@ -103,6 +103,26 @@ TEST(Trainer, TheHookSeesEveryGradientAndWhatItWritesCounts) {
   trainer.step(0.1, problem.toward(0));
   EXPECT_EQ(seen, 4);
   EXPECT_LT(*problem.unused.value.data<float>(), 7);
+}
+
+TEST(Trainer, PartsTogetherAreTheMeanOverWhatTheyCount) {
+  Problem whole, parts;
+  Trainer one(whole.parameters, whole.adam, {.clip = 1}), two(parts.parameters, parts.adam, {.clip = 1});
+  const auto far = [](Problem& problem, Tape& tape) { return problem.toward(-2)(tape) + problem.toward(5)(tape); };
+  for (int step = 0; step < 5; ++step) {
+    const StepResult expected =
+        one.step(0.1, [&](Tape& tape) { return far(whole, tape) * number(tape, 0.25); });  // exact in binary
+    two.begin();
+    two.add([&](Tape& tape) { return LossPart{parts.toward(-2)(tape), 1}; });
+    two.add([&](Tape& tape) { return LossPart{parts.toward(5)(tape), 3}; });
+    const StepResult got = two.finish(0.1);
+    EXPECT_NEAR(got.loss, expected.loss, 1e-6);
+    EXPECT_NEAR(got.norm, expected.norm, 1e-6);
+    EXPECT_EQ(got.count, 4);
+  }
+  EXPECT_NEAR(whole.weight.value.data<float>()[0], parts.weight.value.data<float>()[0], 1e-6);
+  two.begin();
+  EXPECT_THROW(two.finish(0.1), Error);  // nothing to learn from
 }
 
 TEST(Trainer, AfterSomethingThrewTheNextStepIsFresh) {

@@ -78,6 +78,8 @@ class REGARD_API Gradients {
     bool by_rows = false;               // all but the rows below holds zeros
     std::vector<std::int32_t> rows;     // looked up since zero()
     std::vector<std::uint8_t> is_used;  // by row
+    bool lent = false;                  // an operation keeps something of its own in it, see Tape::borrow
+    Tensor kept;                        // which is here if somebody else needed the place first
 
     void forget();  // an ordinary gradient from now on
     void clear();   // makes it zeros

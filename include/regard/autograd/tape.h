@@ -100,6 +100,15 @@ class REGARD_API Tape {
   // The same for operations that add to some rows of a table [rows, …] and leave the others alone: the gradient is
   // there to be added to, and a parameter's Gradients know which rows it were.
   Target target_rows(Var x, std::span<const std::int32_t> rows);
+  // A parameter's gradient that nothing was added to yet, as a place for an operation to work in before backward asks
+  // for it; not defined if there is none. give_back, in the lambda, says where that work is by then: in the gradient
+  // itself (`in_place`: it counts as added), or elsewhere, or gone, because the gradient was cleared or is used up.
+  Tensor borrow(Var x);
+  struct GivenBack {
+    Tensor work;
+    bool in_place = false;
+  };
+  GivenBack give_back(Var x);
   // For those that only look at their input in another way (reshape): x's gradient is `gradient` itself.
   void pass(Var x, const Tensor& gradient);
   // b as the kernels want it; a parameter is packed once for each of its versions.
@@ -129,6 +138,7 @@ class REGARD_API Tape {
   }
   [[noreturn]] void wrong_var(Var x) const;
   void* allocate(std::size_t bytes);
+  void make_room(Gradients::Slot& slot);  // where another operation has its work
   Var last() { return {this, static_cast<std::uint32_t>(count_ - 1), step_}; }
 
   static constexpr std::size_t kChunk = 256;

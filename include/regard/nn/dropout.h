@@ -31,4 +31,9 @@ class REGARD_API Dropout {
   float p_;
 };
 
+// Of x [time, batch, …]: an element's fate depends on the example, the time and its column, neither on the batch nor on
+// how long it is. Without ids, an example's id is its number; time is counted from `first`.
+REGARD_API Var dropout_over_time(Var x, float p, RandomKey key, std::span<const std::uint64_t> ids,
+                                 std::int64_t first = 0);
+
 }  // namespace regard

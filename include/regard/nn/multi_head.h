@@ -45,6 +45,17 @@ class REGARD_API MultiHeadTrace {
   std::vector<Part> parts;
 };
 
+// Keys and values as the heads see them: mapped once, read as often as one likes.
+struct MultiHeadMemory {
+  struct Part {
+    Var keys = {};      // [batch, heads, keys, width]; not defined: the mechanism compares no rows
+    Var values = {};    // [batch, heads, keys, width of a value]
+    Var tokens = {};    // [batch, keys, key]; not defined: the mechanism needs none
+    Var prepared = {};  // what prepare() made of keys and tokens; then those are not looked at
+  };
+  std::vector<Part> parts;
+};
+
 struct MultiHeadResult {
   Var output;  // [batch, queries, output]
   MultiHeadTrace trace;
@@ -57,6 +68,13 @@ class REGARD_API MultiHead {
   // queries [batch, queries, query], keys [batch, keys, key], values [batch, keys, value]. Of the options all but what
   // is learned, tokens and a bias; a mask is [batch or 1, heads or 1, queries, keys].
   MultiHeadResult operator()(Var queries, Var keys, Var values, const AttendOptions& options = {}) const;
+
+  // The same in two steps, for a decoder that looks at the same keys again and again: bit for bit the same.
+  //     MultiHeadMemory memory = attention.prepare(attention.remember(keys, values));
+  //     auto [y, trace] = attention.read(queries, memory, options);
+  MultiHeadMemory remember(Var keys, Var values) const;
+  MultiHeadMemory prepare(const MultiHeadMemory& memory) const;  // maps of the scores' own included
+  MultiHeadResult read(Var queries, const MultiHeadMemory& memory, const AttendOptions& options = {}) const;
 
   const MultiHeadSettings& settings() const { return settings_; }
 

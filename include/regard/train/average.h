@@ -12,6 +12,8 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
+#include <string>
 #include <vector>
 
 #include "regard/autograd/parameter.h"
@@ -29,6 +31,11 @@ class REGARD_API Average {
   // Not defined before the first update, and for parameters that were always frozen.
   const Tensor& of(const Parameter& parameter) const;
   std::int64_t updates() const { return updates_; }
+  // Goes on from these averages, after so many updates; a parameter that is not among them was always frozen. What does
+  // not fit throws and changes nothing.
+  void resume(const std::map<std::string, Tensor>& averages, std::int64_t updates);
+  void check_state(const std::map<std::string, Tensor>& averages,
+                   std::int64_t updates) const;  // throws if resume would
 
  private:
   friend class AverageInUse;

@@ -27,6 +27,14 @@ struct Group {
 };
 using Groups = std::map<std::string, Group>;
 
+// Everything an optimiser remembers from step to step, by name: "encoder.weight/first".
+struct OptimizerState {
+  std::string kind;  // "adam"
+  std::int64_t steps = 0;
+  std::map<std::string, Tensor> tensors = {};
+  std::map<std::string, std::int64_t> counts = {};
+};
+
 class REGARD_API Optimizer {
  public:
   virtual ~Optimizer() = default;
@@ -37,6 +45,11 @@ class REGARD_API Optimizer {
   // gives the bits that scaling them in place would give.
   void step(Gradients& gradients, double rate, double gradient_scale = 1);
   std::int64_t steps() const { return steps_; }
+
+  OptimizerState state();  // its tensors are the optimiser's own, and change with the next step
+  // Goes on as the one that had this state would, bit for bit. A state that does not fit throws and changes nothing.
+  void resume(const OptimizerState& state);
+  void check_state(const OptimizerState& state);  // throws if resume would
 
  protected:
   // A group that no parameter belongs to is an error: it would be a typing mistake.
@@ -49,9 +62,19 @@ class REGARD_API Optimizer {
   };
   virtual void change(const Parameter& parameter, const Tensor& gradient, const Change& change) = 0;
 
+  // What is kept for a parameter: tensors like it, not defined until its first change, and counts.
+  struct Kept {
+    const char* name;
+    Tensor* tensor = nullptr;
+    std::int64_t* count = nullptr;
+  };
+  virtual const char* kind() const = 0;
+  virtual std::vector<Kept> kept(const Parameter& parameter) = 0;
+
   Parameters& parameters_;
 
  private:
+  void check_parameters() const;
   std::vector<Group> group_of_;  // by Parameter::index
   std::int64_t steps_ = 0;
 };
@@ -67,6 +90,8 @@ class REGARD_API Sgd final : public Optimizer {
 
  private:
   void change(const Parameter& parameter, const Tensor& gradient, const Change& change) override;
+  const char* kind() const override { return "sgd"; }
+  std::vector<Kept> kept(const Parameter& parameter) override;
 
   SgdSettings settings_;
   std::vector<Tensor> moments_;  // by Parameter::index; not defined until the first change
@@ -86,6 +111,8 @@ class REGARD_API Adadelta final : public Optimizer {
 
  private:
   void change(const Parameter& parameter, const Tensor& gradient, const Change& change) override;
+  const char* kind() const override { return "adadelta"; }
+  std::vector<Kept> kept(const Parameter& parameter) override;
 
   struct Squares {
     Tensor gradients, changes;  // averages of squares; not defined until the first change
@@ -107,6 +134,8 @@ class REGARD_API Adam final : public Optimizer {
 
  private:
   void change(const Parameter& parameter, const Tensor& gradient, const Change& change) override;
+  const char* kind() const override { return "adam"; }
+  std::vector<Kept> kept(const Parameter& parameter) override;
 
   struct Moments {
     Tensor first, second;    // not defined until the first change

@@ -3,6 +3,12 @@
 //     Trainer trainer(parameters, optimizer, {.clip = 1});
 //     const StepResult result = trainer.step(rate, [&](Tape& tape) { return model.loss(tape, batch).loss; });
 //
+// Gradients of several parts of a batch are added up before the weights change:
+//
+//     trainer.begin();
+//     for (const Batch& part : parts) trainer.add([&](Tape& tape) { return LossPart{sum_of_losses, words}; });
+//     trainer.finish(rate);                                       // as if by the mean over the words of all parts
+//
 // A loss or a gradient that is not finite throws, and leaves weights and optimiser as they were. After the first steps
 // nothing is taken from the heap, as long as `forward` takes nothing and the batches are no larger than before.
 #pragma once
@@ -18,15 +24,26 @@
 namespace regard {
 
 struct StepResult {
+  double loss = 0;   // the mean
+  double norm = 0;   // of its gradients all together, before clipping
+  double count = 0;  // what it is the mean of
+};
+
+struct LossPart {
+  Var sum;           // over what is counted
+  double count = 1;  // words, examples
+};
+
+struct StepTotals {  // over the parts
   double loss = 0;
-  double norm = 0;  // of all gradients, before clipping
+  double count = 0;
 };
 
 struct TrainerSettings {
   double clip = 0;  // the largest norm of all gradients together; 0: no limit
-  // Called between backward and the optimiser, with every gradient in place: where processes that train together add
-  // theirs up.
-  std::function<void(Gradients&)> reduce = {};
+  // Called between backward and the optimiser, with every gradient in place (those of the sum of all losses): where
+  // processes that train together add theirs up, and the totals.
+  std::function<void(Gradients&, StepTotals&)> reduce = {};
 };
 
 class REGARD_API Trainer {
@@ -41,10 +58,18 @@ class REGARD_API Trainer {
   // `forward(tape)` computes the loss, a single number.
   template <class Forward>
   StepResult step(double rate, Forward&& forward) {
-    const EndOfStep end{tape_};
-    gradients_.zero();
-    return finish(rate, forward(tape_));
+    begin();
+    add([&](Tape& tape) { return LossPart{forward(tape)}; });
+    return finish(rate);
   }
+
+  void begin();
+  template <class Forward>
+  void add(Forward&& forward) {  // `forward(tape)` gives a LossPart
+    const EndOfStep end{tape_};
+    add_part(forward(tape_));
+  }
+  StepResult finish(double rate);
 
   const Gradients& gradients() const { return gradients_; }
   std::int64_t steps() const { return optimizer_.steps(); }
@@ -54,13 +79,14 @@ class REGARD_API Trainer {
     Tape& tape;
     ~EndOfStep() { tape.reset(); }
   };
-  StepResult finish(double rate, Var loss);
+  void add_part(const LossPart& part);
 
   Parameters& parameters_;
   Optimizer& optimizer_;
   TrainerSettings settings_;
   Gradients gradients_;
   Tape tape_;
+  StepTotals totals_;
 };
 
 }  // namespace regard

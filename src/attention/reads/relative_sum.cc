@@ -34,29 +34,22 @@ class RelativeSum : public Read {
 
  private:
   template <class T>
-  static void add_up(RelativeRows<T>& rows, RowsOf<const T> p) {
-    rows.clear();
-    const RowsOf<T> sums = rows.numbers();
-    rows.for_each_pair([&](std::size_t i, std::size_t j, std::size_t r) { sums.row(i)[r] += p.row(i)[j]; });
-  }
-  template <class T>
   void read(const Place& place, RowsOf<const T> p, const T* table, RowsOf<T> out) const {
     RelativeRows<T> rows(place, most_);
-    add_up(rows, p);
+    rows.add_up(p);
     const RowsOf<const T> some = rows.of(table, place.sizes->values);
     selected_product(as_matrix(RowsOf<const T>(rows.numbers())), some, all_finite(some), out);
   }
   template <class T>
   void to_weights(const Place& place, RowsOf<const T> dy, const T* table, RowsOf<T> dp) const {
     RelativeRows<T> rows(place, most_);
-    const RowsOf<T> numbers = rows.numbers();
-    gemm(as_matrix(dy), as_matrix(rows.of(table, place.sizes->values)).transposed(), as_matrix(numbers));
-    rows.for_each_pair([&](std::size_t i, std::size_t j, std::size_t r) { dp.row(i)[j] += numbers.row(i)[r]; });
+    gemm(as_matrix(dy), as_matrix(rows.of(table, place.sizes->values)).transposed(), as_matrix(rows.numbers()));
+    rows.spread(dp);
   }
   template <class T>
   void to_table(const Place& place, RowsOf<const T> p, RowsOf<const T> dy, T* to) const {
     RelativeRows<T> rows(place, most_);
-    add_up(rows, p);
+    rows.add_up(p);
     selected_product(as_matrix(RowsOf<const T>(rows.numbers())).transposed(), dy, all_finite(dy),
                      rows.of(to, place.sizes->values));
   }

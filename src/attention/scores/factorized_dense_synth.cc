@@ -35,29 +35,40 @@ class FactorizedDenseSynthesizer : public TileScore<FactorizedDenseSynthesizer> 
   template <class T>
   void tile(const Place& place, RowsOf<const T> q, const KeysOf<T>&, const T*, RowsOf<T> s) const {
     for (std::size_t i = 0; i < s.count; ++i) {
-      for_each_key(place,
-                   [&](std::size_t j, std::size_t a, std::size_t b) { s.row(i)[j] = q.row(i)[a] * q.row(i)[b]; });
+      for_each_run(place, [&](std::size_t j, std::size_t a, std::size_t b, std::size_t count) {
+        const T shared = q.row(i)[a];
+        const T* const own = q.row(i) + b;
+        T* const to = s.row(i) + j;
+        for (std::size_t k = 0; k < count; ++k) to[k] = shared * own[k];
+      });
     }
   }
   template <class T>
   void spread(const Place& place, RowsOf<const T> q, bool, const KeysOf<T>&, const T*, RowsOf<const T> ds,
               const ScoreGradients<T>& to) const {
     for (std::size_t i = 0; i < ds.count; ++i) {
-      for_each_key(place, [&](std::size_t j, std::size_t a, std::size_t b) {
-        const T d = ds.row(i)[j];
-        if (d == 0) return;
-        to.queries.row(i)[a] += d * q.row(i)[b];
-        to.queries.row(i)[b] += d * q.row(i)[a];
+      for_each_run(place, [&](std::size_t j, std::size_t a, std::size_t b, std::size_t count) {
+        const T shared = q.row(i)[a];
+        const T *const d = ds.row(i) + j, *const own = q.row(i) + b;
+        T* const d_own = to.queries.row(i) + b;
+        T d_shared = to.queries.row(i)[a];
+        for (std::size_t k = 0; k < count; ++k) d_own[k] += d[k] == 0 ? T(0) : d[k] * shared;
+        for (std::size_t k = 0; k < count; ++k) d_shared += d[k] == 0 ? T(0) : d[k] * own[k];
+        to.queries.row(i)[a] = d_shared;
       });
     }
   }
 
  private:
+  // The keys of a tile, in runs that share A's number: the first of a run, where A's and the first of B's numbers
+  // stand, and how many keys it has.
   template <class Each>
-  void for_each_key(const Place& place, Each each) const {
-    for (std::int64_t j = place.keys.begin; j < place.keys.end; ++j) {
+  void for_each_run(const Place& place, Each each) const {
+    for (std::int64_t j = place.keys.begin; j < place.keys.end;) {
+      const std::int64_t end = std::min(place.keys.end, (j / b_ + 1) * b_);
       each(static_cast<std::size_t>(j - place.keys.begin), static_cast<std::size_t>(j / b_),
-           static_cast<std::size_t>(a_ + j % b_));
+           static_cast<std::size_t>(a_ + j % b_), static_cast<std::size_t>(end - j));
+      j = end;
     }
   }
 

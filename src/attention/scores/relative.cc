@@ -45,18 +45,15 @@ class Relative : public ScaledProductScore {
   template <class T>
   void add_distances(const Place& place, RowsOf<const T> q, const T* theta, RowsOf<T> s) const {
     RelativeRows<T> rows(place, most_);
-    const RowsOf<T> numbers = rows.numbers();
-    gemm(as_matrix(q), as_matrix(rows.of(theta, place.sizes->width)).transposed(), as_matrix(numbers));
-    rows.for_each_pair([&](std::size_t i, std::size_t j, std::size_t r) { s.row(i)[j] += numbers.row(i)[r]; });
+    gemm(as_matrix(q), as_matrix(rows.of(theta, place.sizes->width)).transposed(), as_matrix(rows.numbers()));
+    rows.spread(s);
   }
   template <class T>
   void spread_distances(const Place& place, RowsOf<const T> q, bool q_finite, const T* theta, RowsOf<const T> ds,
                         const ScoreGradients<T>& to) const {
     RelativeRows<T> rows(place, most_);
-    rows.clear();
-    const RowsOf<T> numbers = rows.numbers();
-    rows.for_each_pair([&](std::size_t i, std::size_t j, std::size_t r) { numbers.row(i)[r] += ds.row(i)[j]; });
-    const MatrixOf<const T> d = as_matrix(RowsOf<const T>(numbers));
+    rows.add_up(ds);
+    const MatrixOf<const T> d = as_matrix(RowsOf<const T>(rows.numbers()));
     const RowsOf<const T> table = rows.of(theta, place.sizes->width);
     selected_product(d, table, all_finite(table), to.queries);
     selected_product(d.transposed(), q, q_finite, rows.of(to.theta, place.sizes->width));

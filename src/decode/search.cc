@@ -1,0 +1,185 @@
+#include "decode/search.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include "base/check.h"
+#include "regard/autograd/ops.h"
+
+namespace regard {
+namespace {
+
+struct Written {  // a word and what was before it: beginnings share theirs
+  std::int32_t before;
+  std::int32_t word;
+};
+
+// What one source is looking for.
+class Looking {
+ public:
+  Looking(std::int64_t longest, const SearchSettings& settings) : longest_(longest), settings_(settings) {}
+
+  struct Row {                  // a beginning
+    std::int32_t written = -1;  // its last word in all_, −1: none yet
+    std::int32_t origin = 0;    // its row in the step before, counted within the source
+    double log_probability = 0;
+  };
+  std::vector<Row> rows = {Row{}};  // what goes on
+  std::int64_t place = 0;           // of the source among those of the last step
+  std::int32_t word_of(const Row& row) const {
+    return row.written < 0 ? settings_.begin : all_[static_cast<std::size_t>(row.written)].word;
+  }
+
+  // One step: of every row the likeliest words and their log-probabilities, `each` of them, and that of the end.
+  void step(std::int64_t each, const std::int32_t* words, const float* log_probabilities, const float* ends) {
+    struct Candidate {
+      std::size_t row;
+      std::int32_t word;
+      double log_probability;
+    };
+    ++length_;
+    std::vector<Candidate> candidates;
+    for (std::size_t row = 0; row < rows.size(); ++row) {
+      if (length_ > longest_) {  // nothing but the end fits
+        candidates.push_back({row, settings_.end, rows[row].log_probability + static_cast<double>(ends[row])});
+        continue;
+      }
+      for (std::int64_t i = 0; i < each; ++i) {
+        const auto at = static_cast<std::int64_t>(row) * each + i;
+        candidates.push_back({row, words[at], rows[row].log_probability + static_cast<double>(log_probabilities[at])});
+      }
+    }
+    std::erase_if(candidates, [](const Candidate& c) { return c.log_probability == -kInfinite; });
+    std::sort(candidates.begin(), candidates.end(), [](const Candidate& a, const Candidate& b) {
+      if (a.log_probability != b.log_probability) return a.log_probability > b.log_probability;
+      return a.row != b.row ? a.row < b.row : a.word < b.word;  // one order, also among equals
+    });
+    std::vector<Row> next;
+    const auto beam = static_cast<std::size_t>(settings_.beam);
+    for (std::size_t i = 0; i < candidates.size() && next.size() < beam; ++i) {
+      const Candidate& c = candidates[i];
+      const std::int32_t before = rows[c.row].written;
+      if (c.word != settings_.end) {
+        all_.push_back({before, c.word});
+        next.push_back(
+            {static_cast<std::int32_t>(all_.size()) - 1, static_cast<std::int32_t>(c.row), c.log_probability});
+      } else if (i < beam || length_ > longest_) {
+        ended_.push_back({words_before(before), c.log_probability,
+                          c.log_probability / std::pow(static_cast<double>(length_), settings_.penalty)});
+      }
+    }
+    rows = std::move(next);
+    if (ended_.size() >= beam || length_ > longest_) rows.clear();
+  }
+  bool is_done() const { return rows.empty(); }
+
+  Hypotheses found() {
+    std::stable_sort(ended_.begin(), ended_.end(),
+                     [](const Hypothesis& a, const Hypothesis& b) { return a.score > b.score; });
+    if (ended_.size() > static_cast<std::size_t>(settings_.best))
+      ended_.resize(static_cast<std::size_t>(settings_.best));
+    return std::move(ended_);
+  }
+
+ private:
+  static constexpr double kInfinite = std::numeric_limits<double>::infinity();
+  std::vector<std::int32_t> words_before(std::int32_t written) const {
+    std::vector<std::int32_t> words;
+    for (; written >= 0; written = all_[static_cast<std::size_t>(written)].before) {
+      words.push_back(all_[static_cast<std::size_t>(written)].word);
+    }
+    std::reverse(words.begin(), words.end());
+    return words;
+  }
+
+  std::int64_t longest_, length_ = 0;
+  const SearchSettings& settings_;
+  std::vector<Written> all_;
+  Hypotheses ended_;
+};
+
+void check_settings(const SearchSettings& settings, std::int64_t words) {
+  check(settings.beam >= 1, "search: a beam of ", settings.beam, ", expected 1 or more");
+  check(settings.best >= 1 && settings.best <= settings.beam, "search: ", settings.best, " results of a beam of ",
+        settings.beam, ", expected 1 to ", settings.beam);
+  check(std::isfinite(settings.penalty) && settings.penalty >= 0, "search: a length penalty of ", settings.penalty,
+        ", expected 0 or more");
+  check(settings.longest_factor >= 0 && settings.longest_factor <= 1e3 && settings.longest_more >= 0 &&
+            settings.longest_more <= 1'000'000,
+        "search: results of at most ", settings.longest_factor, " · source + ", settings.longest_more,
+        " words, expected 0 to 1000 and 0 to 1000000");
+  for (const std::int32_t id : {settings.begin, settings.end}) {
+    check(id >= 0 && id < words, "search: word ", id, " begins or ends, expected 0 to ", words - 1);
+  }
+}
+
+}  // namespace
+
+std::vector<Hypotheses> search(const SequenceModel& model, const Batch& batch, const SearchSettings& settings,
+                               const Context& context) {
+  const std::int64_t vocabulary = model.target_words();
+  check_settings(settings, vocabulary);
+  std::vector<Looking> all;
+  std::vector<std::int32_t> running;  // sources
+  for (std::int64_t row = 0; row < batch.size(); ++row) {
+    const auto length = static_cast<double>(batch.lengths[static_cast<std::size_t>(row)]);
+    const auto longest = static_cast<std::int64_t>(settings.longest_factor * length) + settings.longest_more;
+    all.emplace_back(longest, settings);
+    running.push_back(static_cast<std::int32_t>(row));
+  }
+  std::vector<Hypotheses> found(all.size());
+  if (all.empty()) return found;
+
+  const std::unique_ptr<Decoding> decoding = model.decode(batch);
+  // Ends may stand among the best of every row, so twice as many words as beginnings.
+  const std::int64_t each = std::min(2 * settings.beam, vocabulary);
+  std::int64_t width = 1, width_before = 1;
+  std::vector<std::int32_t> origins, previous;
+  Tape tape;
+  while (!running.empty()) {
+    stop_if_asked(context);
+    origins.clear();
+    previous.clear();
+    for (const std::int32_t source : running) {
+      const Looking& looking = all[static_cast<std::size_t>(source)];
+      for (std::int64_t i = 0; i < width; ++i) {  // who has fewer beginnings repeats the last one, unread
+        const auto& row = looking.rows[std::min(static_cast<std::size_t>(i), looking.rows.size() - 1)];
+        origins.push_back(static_cast<std::int32_t>(looking.place * width_before) + row.origin);
+        previous.push_back(looking.word_of(row));
+      }
+    }
+    const Tensor logits = decoding->step(running, origins, previous);
+    const Var scores = log_softmax(tape.constant(logits));
+    const Chosen best = top_k(scores, each);
+    const float* const values = best.values.value().data<float>();
+    const std::int32_t* const ids = best.ids.data<std::int32_t>();
+    const float* const every = scores.value().data<float>();
+    std::vector<std::int32_t> still;
+    std::vector<float> ends(static_cast<std::size_t>(width));
+    for (std::size_t s = 0; s < running.size(); ++s) {
+      Looking& looking = all[static_cast<std::size_t>(running[s])];
+      const auto first = static_cast<std::int64_t>(s) * width;
+      for (std::int64_t i = 0; i < width; ++i) {
+        const std::int64_t row = first + i;
+        check(!std::isnan(values[row * each]), "decoding: the score of word ", ids[row * each],
+              " is not a number; the model is damaged");
+        ends[static_cast<std::size_t>(i)] = every[row * vocabulary + settings.end];
+      }
+      looking.place = static_cast<std::int64_t>(s);
+      looking.step(each, ids + first * each, values + first * each, ends.data());
+      if (looking.is_done()) {
+        found[static_cast<std::size_t>(running[s])] = looking.found();
+      } else {
+        still.push_back(running[s]);
+      }
+    }
+    running = std::move(still);
+    width_before = width;
+    width = settings.beam;
+    tape.reset();
+  }
+  return found;
+}
+
+}  // namespace regard

@@ -1,0 +1,39 @@
+// Looking for the likeliest sequences that a model can write: greedy search, or a beam of several at once.
+//
+//     const std::vector<Hypotheses> found = search(model, batch, {.beam = 5});     // one a row of the batch, best
+//     first
+//
+// At every step each source goes on with the `beam` likeliest beginnings. What ends among the best is set aside, scored
+// by log p/length^penalty; a source that has `beam` of these leaves the batch. What is found for a source depends
+// neither on its neighbours nor on the number of threads. A beam of 1 is greedy search.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "models/sequence_model.h"
+#include "regard/context.h"
+
+namespace regard {
+
+struct SearchSettings {
+  std::int32_t begin = 0;     // the token that stands before the first word
+  std::int32_t end = 1;       // and the one that is written last
+  std::int64_t beam = 1;      // how many beginnings are kept
+  std::int64_t best = 1;      // how many results are wanted, at most `beam`
+  double penalty = 1;         // of the length: 0 prefers short ones
+  double longest_factor = 2;  // no result is longer than factor · source + more
+  std::int64_t longest_more = 10;
+};
+
+struct Hypothesis {
+  std::vector<std::int32_t> words;  // without the end
+  double log_probability = 0;       // of the words and the end
+  double score = 0;                 // log_probability/(words + 1)^penalty
+};
+using Hypotheses = std::vector<Hypothesis>;  // best first
+
+std::vector<Hypotheses> search(const SequenceModel& model, const Batch& batch, const SearchSettings& settings = {},
+                               const Context& context = {});
+
+}  // namespace regard

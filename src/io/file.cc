@@ -1,0 +1,201 @@
+#include "io/file.h"
+
+#include <fcntl.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <exception>
+#include <system_error>
+
+#include "base/check.h"
+
+namespace regard {
+namespace {
+
+// Calls again as long as a signal comes between; gives 0 or an errno.
+template <class Call>
+Files::Result repeated(Call call) {
+  for (;;) {
+    const auto value = call();
+    if (value >= 0) return {.value = static_cast<std::int64_t>(value)};
+    if (errno != EINTR) return {.error = errno};
+  }
+}
+
+int descriptor(std::int64_t handle) { return static_cast<int>(handle); }
+
+class Disk final : public Files {
+ public:
+  Result create(const std::string& path) override {
+    const Result opened = own(path, O_WRONLY | O_CREAT | O_CLOEXEC);
+    if (opened.error != 0) return opened;
+    if (const int error = cut(opened.value, 0); error != 0) {
+      close(opened.value);
+      return {.error = error};
+    }
+    return opened;
+  }
+
+  Result append(const std::string& path) override { return own(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC); }
+
+  Result write(std::int64_t handle, std::string_view bytes) override {
+    return repeated([&] { return ::write(descriptor(handle), bytes.data(), bytes.size()); });
+  }
+
+  int sync(std::int64_t handle) override {
+    return repeated([&] { return ::fsync(descriptor(handle)); }).error;
+  }
+
+  int cut(std::int64_t handle, std::int64_t length) override {
+    return repeated([&] { return ::ftruncate(descriptor(handle), length); }).error;
+  }
+
+  int close(std::int64_t handle) override {
+    // On Linux the descriptor is gone whatever close says: a second call could hit somebody else's.
+    return ::close(descriptor(handle)) == 0 || errno == EINTR ? 0 : errno;
+  }
+
+  int rename(const std::string& from, const std::string& to) override {
+    return ::rename(from.c_str(), to.c_str()) == 0 ? 0 : errno;
+  }
+
+  int remove(const std::string& path) override { return ::unlink(path.c_str()) == 0 ? 0 : errno; }
+
+  int sync_folder(const std::string& folder) override {
+    const Result opened = repeated([&] { return ::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC); });
+    if (opened.error != 0) return opened.error;
+    const int error = sync(opened.value);
+    close(opened.value);
+    return error == EINVAL ? 0 : error;  // file systems that cannot sync a folder do not need it
+  }
+
+  Result size(const std::string& path) override {
+    struct stat about;
+    if (::stat(path.c_str(), &about) != 0) return {.error = errno};
+    if (S_ISDIR(about.st_mode)) return {.error = EISDIR};
+    return {.value = about.st_size};
+  }
+
+  Result read(const std::string& path, std::string& bytes) override {
+    const Result opened = repeated([&] { return ::open(path.c_str(), O_RDONLY | O_CLOEXEC); });
+    if (opened.error != 0) return opened;
+    struct stat about;
+    int error = ::fstat(descriptor(opened.value), &about) == 0 ? 0 : errno;
+    if (error == 0 && S_ISDIR(about.st_mode)) error = EISDIR;
+    // Neither a pipe nor a device: those have no size, and may have no end.
+    if (error == 0 && !S_ISREG(about.st_mode)) error = EINVAL;
+    bytes.clear();
+    try {
+      if (error == 0) bytes.resize(static_cast<std::size_t>(about.st_size));
+    } catch (const std::exception&) {  // too long for a string, or for the memory there is
+      error = ENOMEM;
+    }
+    std::size_t done = 0;
+    while (error == 0 && done < bytes.size()) {
+      const Result got =
+          repeated([&] { return ::read(descriptor(opened.value), bytes.data() + done, bytes.size() - done); });
+      error = got.error;
+      if (got.value == 0) break;  // it has become shorter meanwhile
+      done += static_cast<std::size_t>(got.value);
+    }
+    bytes.resize(error == 0 ? done : 0);
+    close(opened.value);
+    return {.value = static_cast<std::int64_t>(done), .error = error};
+  }
+
+ private:
+  // Opens and locks. Who had the file before may have renamed it between our opening and our locking: then what we
+  // hold is not what the path names any more, and we start again.
+  Result own(const std::string& path, int flags) {
+    for (;;) {
+      const Result opened = repeated([&] { return ::open(path.c_str(), flags, 0666); });
+      if (opened.error != 0) return opened;
+      const int file = descriptor(opened.value);
+      const int locked = repeated([&] { return ::flock(file, LOCK_EX | LOCK_NB); }).error;
+      if (locked != 0 && locked != ENOLCK && locked != EOPNOTSUPP && locked != ENOSYS) {
+        close(opened.value);
+        return {.error = locked == EWOULDBLOCK ? EBUSY : locked};
+      }
+      struct stat held, named;
+      if (::fstat(file, &held) == 0 && ::stat(path.c_str(), &named) == 0 && held.st_ino == named.st_ino &&
+          held.st_dev == named.st_dev) {
+        return opened;
+      }
+      close(opened.value);
+    }
+  }
+};
+
+}  // namespace
+
+Files& disk() {
+  static Disk real;
+  return real;
+}
+
+void fail_file(const char* what, const std::string& path, int error) {
+  const bool busy = error == EBUSY;
+  fail(ErrorKind::kFile, "cannot ", what, " '", path, "': ", std::generic_category().message(error),
+       busy ? " (another process is writing it)" : "");
+}
+
+void FileWriter::check(int error, const char* what) const {
+  if (error != 0) fail_file(what, path_, error);
+}
+
+void FileWriter::write(std::string_view bytes) {
+  while (!bytes.empty()) {
+    const Files::Result written = files_.write(handle_, bytes);
+    check(written.error, "write");
+    if (written.value <= 0) check(ENOSPC, "write");  // nothing went in, and no reason was given
+    bytes.remove_prefix(std::min(bytes.size(), static_cast<std::size_t>(written.value)));
+  }
+}
+
+void FileWriter::write(std::span<const std::byte> bytes) {
+  write(std::string_view(reinterpret_cast<const char*>(bytes.data()), bytes.size()));
+}
+
+void FileWriter::sync() { check(files_.sync(handle_), "sync"); }
+void FileWriter::cut(std::int64_t length) { check(files_.cut(handle_, length), "shorten"); }
+void FileWriter::close() { check(files_.close(handle_), "close"); }
+
+std::string temporary_of(const std::string& path) { return path + ".tmp"; }
+
+std::string folder_of(const std::string& path) {
+  const std::size_t slash = path.rfind('/');
+  if (slash == std::string::npos) return ".";
+  return slash == 0 ? "/" : path.substr(0, slash);
+}
+
+void replace_file(Files& files, const std::string& path, const std::function<void(FileWriter&)>& write) {
+  const std::string temporary = temporary_of(path);
+  const Files::Result created = files.create(temporary);
+  if (created.error != 0) fail_file("create", temporary, created.error);
+  FileWriter out(files, path, created.value);  // errors name the file that is meant, not the temporary one
+  try {
+    write(out);
+    out.sync();
+    // Named before it is closed: until then it is locked, and no other process can empty it.
+    if (const int error = files.rename(temporary, path); error != 0) fail_file("replace", path, error);
+  } catch (...) {
+    files.remove(temporary);  // before the lock on it is gone
+    files.close(created.value);
+    throw;
+  }
+  files.close(created.value);  // everything is synced: there is nothing left that could fail
+  if (const int error = files.sync_folder(folder_of(path)); error != 0) fail_file("sync the folder of", path, error);
+}
+
+std::string read_file(Files& files, const std::string& path) {
+  std::string bytes;
+  if (const Files::Result read = files.read(path, bytes); read.error != 0) fail_file("read", path, read.error);
+  return bytes;
+}
+
+bool exists(Files& files, const std::string& path) { return files.size(path).error != ENOENT; }
+
+}  // namespace regard

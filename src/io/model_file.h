@@ -1,0 +1,62 @@
+// A trained model in one file: settings, weights, tokenisers. It holds only what determines results (no time, path,
+// host or thread count), so two equal runs write equal files.
+//
+//     save_model(disk(), "zh-en.model", {.config = json, .parameters = &parameters, .tokenizers = {{"source", "pieces",
+//     bytes}}}); const ModelFile file = load_model(disk(), "zh-en.model"); file.fill(parameters);
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "io/sealed.h"
+#include "regard/autograd/parameter.h"
+
+namespace regard {
+
+inline constexpr Format kModelFormat = {.name = "regard-model", .major = 1, .minor = 0};
+
+struct TokenizerBytes {
+  std::string name;  // "source", "target"
+  std::string kind;  // "pieces", "words", "characters"
+  std::string bytes;
+};
+
+struct ModelContent {
+  std::string config = "{}";  // a JSON object
+  const Parameters* parameters = nullptr;
+  std::vector<TokenizerBytes> tokenizers = {};
+};
+
+void save_model(Files& files, const std::string& path, const ModelContent& content);
+
+class ModelFile {
+ public:
+  int major() const { return sealed_.major; }
+  int minor() const { return sealed_.minor; }
+  const std::string& digest() const { return sealed_.digest; }
+  const std::string& config() const { return config_; }
+  const std::vector<TokenizerBytes>& tokenizers() const { return tokenizers_; }
+  const TokenizerBytes& tokenizer(std::string_view name) const;               // throws if it is not there
+  const std::vector<const FileTensor*>& weights() const { return weights_; }  // by name
+  // Gives the parameters their values. Every one must be there with its shape and type, and none may be left over.
+  void fill(Parameters& parameters) const;
+
+ private:
+  friend ModelFile load_model(Files& files, const std::string& path);
+  explicit ModelFile(Sealed sealed);
+
+  Sealed sealed_;
+  std::string config_;
+  std::vector<TokenizerBytes> tokenizers_;
+  std::vector<const FileTensor*> weights_;
+};
+
+ModelFile load_model(Files& files, const std::string& path);
+
+// Weights in a file, each under `prefix` and its name: what models and checkpoints have in common.
+void add_weights(std::vector<FileTensor>& tensors, const Parameters& parameters, const std::string& prefix);
+// In the order of the parameters; throws if one is not there, or is of another shape or type.
+std::vector<Tensor> read_weights(const Safetensors& content, const std::string& prefix, const Parameters& parameters);
+void set_weights(Parameters& parameters, const std::vector<Tensor>& values);
+
+}  // namespace regard

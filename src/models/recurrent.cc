@@ -1,0 +1,399 @@
+#include "models/recurrent.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include "attention/mechanism.h"
+#include "base/check.h"
+#include "models/attention_maps.h"
+#include "models/decoding_rows.h"
+#include "models/presets.h"
+#include "regard/nn/dropout.h"
+#include "regard/nn/stack.h"
+#include "tensor/arena.h"
+
+namespace regard {
+namespace {
+
+// Where numbers are drawn; layers are counted on from the last.
+enum Site : std::uint64_t { kSourceWords, kTargetWords, kReadOut, kWeights, kEncoder, kDecoder };
+
+std::int64_t gates(Cell cell) { return static_cast<std::int64_t>(gates_of(cell)); }
+
+// The first layer has the name of the whole, the others are numbered below it.
+Builder layer(const Builder& builder, std::string_view name, std::int64_t number) {
+  const Builder inner = builder.under(name);
+  return number == 0 ? inner : inner.under(text("layer", number));
+}
+
+RecurrentModelSettings checked(const RecurrentModelSettings& s) {
+  check(s.source_words >= 1 && s.target_words >= 1, "recurrent model: vocabularies of ", s.source_words, " and ",
+        s.target_words, " words, expected 1 or more");
+  check(s.layers >= 1 && s.layers <= 64, "recurrent model: ", s.layers, " layers, expected 1 to 64");
+  for (const std::int64_t width : {s.embedding, s.hidden, s.attention, s.readout}) {
+    check(width >= 1, "recurrent model: a width of ", width, ", expected 1 or more");
+  }
+  check(s.dropout >= 0 && s.dropout < 1 && s.attention_dropout >= 0 && s.attention_dropout < 1,
+        "recurrent model: dropout ", s.dropout, " and ", s.attention_dropout, ", expected 0 to below 1");
+  check(!s.share || s.source_words == s.target_words, "recurrent model: ", s.source_words, " and ", s.target_words,
+        " words do not share a table");
+  check(s.style != RecurrentStyle::kLuong || s.line != "none", "recurrent model: luong without attention");
+  return s;
+}
+
+// Whether keys of another width than the queries fit the score as they are.
+bool fits(const Mechanism& mechanism, const SourceAttention::Widths& widths) {
+  return widths.query == widths.key || mechanism.stages().line.score.name == "general";
+}
+
+}  // namespace
+
+SourceAttention::SourceAttention(const Builder& builder, const std::string& line, const Widths& widths)
+    : attention_([&] {
+        const Mechanism mechanism(line);
+        const Needs needs = mechanism.needs();
+        AttendSizes sizes{.values = widths.key, .hidden = widths.hidden};
+        if (needs.rows && !fits(mechanism, widths)) {
+          query_.emplace(builder.under("maps.query"), widths.query, widths.hidden, false);
+          key_.emplace(builder.under("maps.key"), widths.key, widths.hidden, false);
+          sizes.width = widths.hidden;
+        } else if (needs.rows) {
+          sizes.width = widths.query;
+          sizes.key_width = widths.key;
+        }
+        if (needs.query_tokens) sizes.query_token = widths.query;
+        if (needs.key_tokens) sizes.key_token = widths.key;
+        return AttentionLayer(builder, line, sizes);
+      }()) {
+  check(!attention_.mechanism().stages().read->is_pointer(), "recurrent model: \"", line,
+        "\" reads nothing, expected a mechanism that does");
+}
+
+SourceAttention::Memory SourceAttention::prepare(Var annotations) const {
+  const Var flat = reshape(annotations, {annotations[0], annotations[2], annotations[3]});
+  if (!key_) return {annotations, attention_.prepare_keys(annotations)};
+  return {annotations, attention_.prepare_keys((*key_)(annotations), {.key_tokens = flat})};
+}
+
+Attention SourceAttention::operator()(Var query, const Memory& memory, AttendOptions options) const {
+  const std::int64_t batch = query[0];
+  options.prepared_keys = memory.keys;
+  Var rows = query;
+  if (query_) {
+    rows = (*query_)(query);
+    options.query_tokens = reshape(query, {batch, 1, query[1]});
+  }
+  return attention_(reshape(rows, {batch, 1, 1, rows[1]}), {}, memory.values, options);
+}
+
+std::int64_t RecurrentModel::context_width() const {
+  return settings_.hidden * (settings_.style == RecurrentStyle::kBahdanau ? 2 : 1);
+}
+
+RecurrentModel::RecurrentModel(const Builder& builder, const RecurrentModelSettings& given)
+    : settings_(checked(given)),
+      target_(builder.under(settings_.share ? "words" : "target"), settings_.target_words, settings_.embedding),
+      source_(settings_.share ? target_
+                              : Embedding(builder.under("source"), settings_.source_words, settings_.embedding)),
+      encoder_settings_{.cell = settings_.cell,
+                        .inputs = settings_.embedding,
+                        .width = settings_.hidden,
+                        .layers = settings_.layers,
+                        .both_directions = settings_.style == RecurrentStyle::kBahdanau,
+                        .dropout = settings_.dropout},
+      context_(builder.under(feeds() ? "decoder.fed" : "decoder.context"),
+               feeds() ? settings_.readout : context_width(), gates(settings_.cell) * settings_.hidden, false),
+      readout_(builder.under("readout"), context_width() + settings_.hidden + (feeds() ? 0 : settings_.embedding),
+               settings_.readout),
+      output_(builder.under("output"), settings_.readout, settings_.target_words,
+              settings_.tie ? &target_.table() : nullptr) {
+  const RecurrentModelSettings& s = settings_;
+  const bool both = encoder_settings_.both_directions;
+  for (std::int64_t i = 0; i < s.layers; ++i) {
+    const std::int64_t inputs = i == 0 ? s.embedding : s.hidden;
+    const Builder encoder = layer(builder, "encoder", i);
+    encoder_.emplace_back(encoder.under("forward"), s.cell, i > 0 && both ? 2 * s.hidden : inputs, s.hidden);
+    if (both) encoder_.emplace_back(encoder.under("backward"), s.cell, i > 0 ? 2 * s.hidden : inputs, s.hidden);
+    const Builder decoder = layer(builder, "decoder", i);
+    decoder_.emplace_back(decoder, s.cell, inputs, s.hidden);
+    if (!both) continue;
+    first_state_.emplace_back(decoder.under("first"), s.hidden, s.hidden);
+    if (has_memory(s.cell)) first_memory_.emplace_back(decoder.under("memory"), s.hidden, s.hidden);
+  }
+  if (s.style != RecurrentStyle::kPlain && s.line != "none") {
+    attention_.emplace(builder.under("attention"), s.line,
+                       SourceAttention::Widths{.query = s.hidden, .key = context_width(), .hidden = s.attention});
+  }
+}
+
+RecurrentModel::Encoded RecurrentModel::encode(Tape& tape, const Batch& batch, const LossOptions& options) const {
+  const bool drops = options.training && settings_.dropout > 0;
+  Var words = source_(tape, batch.source);
+  if (drops) words = dropout_over_time(words, settings_.dropout, options.key.at(kSourceWords), batch.ids);
+  static_assert(std::is_trivially_destructible_v<RecurrentWeights>);
+  auto* weights = static_cast<RecurrentWeights*>(tape.arena().allocate(encoder_.size() * sizeof(RecurrentWeights)));
+  for (std::size_t i = 0; i < encoder_.size(); ++i) new (weights + i) RecurrentWeights(encoder_[i].weights(tape));
+  const RandomKey key = options.key.at(kEncoder);
+  const Recurrence read = recurrent_stack(encoder_settings_, words, {weights, encoder_.size()}, batch.lengths,
+                                          {.key = drops ? &key : nullptr, .ids = batch.ids});
+  const std::int64_t directions = encoder_settings_.both_directions ? 2 : 1;
+  const auto last = [&](Var all, std::int64_t at, std::int64_t direction) {
+    const std::int64_t which = at * directions + direction;
+    return reshape(slice(all, 0, which, which + 1), {batch.size(), settings_.hidden});
+  };
+  Encoded made;
+  made.lengths = batch.lengths;
+  for (std::int64_t i = 0; i < settings_.layers; ++i) {
+    const auto at = static_cast<std::size_t>(i);
+    if (directions == 1) {
+      made.first.push_back({last(read.last, i, 0), has_memory(settings_.cell) ? last(read.memory, i, 0) : Var()});
+      continue;
+    }
+    const Var back = last(read.last, i, 1);
+    made.first.push_back({tanh(first_state_[at](back)), {}});
+    if (has_memory(settings_.cell)) made.first.back().memory = tanh(first_memory_[at](back));
+  }
+  const std::int64_t top = settings_.layers - 1;
+  if (attends()) {
+    const Var states = transpose(read.states, 0, 1);
+    made.memory = attention_->prepare(reshape(states, {states[0], 1, states[1], states[2]}));
+  } else {
+    made.summary =
+        directions == 1 ? last(read.last, top, 0) : concat({last(read.last, top, 0), last(read.last, top, 1)}, 1);
+  }
+  return made;
+}
+
+AttendOptions RecurrentModel::looking(const LossOptions& options, std::span<const std::int32_t> lengths,
+                                      std::span<const std::uint64_t> ids, std::int64_t step) const {
+  AttendOptions made{.lengths = lengths, .first_query = step, .ids = ids, .draws = options.training};
+  made.dropout = options.training ? settings_.attention_dropout : 0;
+  made.key = options.key.at(kWeights);
+  return made;
+}
+
+Var RecurrentModel::read_out(Var states, Var contexts, Var words) const {
+  return feeds() ? tanh(readout_(concat({contexts, states}, -1)))
+                 : tanh(readout_(concat({states, contexts, words}, -1)));
+}
+
+Var RecurrentModel::first_fed(Tape& tape, std::int64_t rows, DType type) const {
+  const Tensor zeros = tape.make({rows, settings_.readout}, type);
+  std::memset(zeros.raw(), 0, zeros.bytes());
+  return tape.constant(zeros);
+}
+
+Var RecurrentModel::read(Tape& tape, const Batch& batch, const LossOptions& options,
+                         std::vector<AttendTrace>* traces) const {
+  const Encoded encoded = encode(tape, batch, options);
+  const std::int64_t steps = batch.targets[0], size = batch.size(), hidden = settings_.hidden;
+  const std::int64_t width = gates(settings_.cell) * hidden, upper = settings_.layers;
+  const bool drops = options.training && settings_.dropout > 0;
+  Var words = target_(tape, batch.previous);
+  if (drops) words = dropout_over_time(words, settings_.dropout, options.key.at(kTargetWords), batch.ids);
+  Var inputs = decoder_[0].project(words);
+  if (!attends()) inputs = inputs + context_(encoded.summary);
+  const auto key_of_layer = [&](std::int64_t at) {
+    return options.key.at(kDecoder).at(static_cast<std::uint64_t>(at));
+  };
+  const auto look = [&](Var state, std::int64_t t) {
+    Attention looked = (*attention_)(state, encoded.memory, looking(options, encoded.lengths, batch.ids, t));
+    if (traces != nullptr) traces->push_back(std::move(looked.trace));
+    return reshape(looked.context, {size, context_width()});
+  };
+  const std::span<Var> states = make_vars(tape, steps), contexts = make_vars(tape, steps);
+  std::vector<RecurrentState> now = encoded.first;
+  Var fed = feeds() ? first_fed(tape, size, words.dtype()) : Var();
+  for (std::int64_t t = 0; t < steps; ++t) {
+    const auto at = static_cast<std::size_t>(t);
+    Var input = reshape(slice(inputs, 0, t, t + 1), {size, width});
+    if (feeds()) {
+      now[0] = decoder_[0].step(input + context_(fed), now[0]);
+      for (std::int64_t i = 1; i < upper; ++i) {
+        const auto here = static_cast<std::size_t>(i);
+        Var below = now[here - 1].state;
+        if (drops) {
+          below = reshape(
+              dropout_over_time(reshape(below, {1, size, hidden}), settings_.dropout, key_of_layer(i), batch.ids, t),
+              {size, hidden});
+        }
+        now[here] = decoder_[here].step(decoder_[here].project(below), now[here]);
+      }
+      states[at] = fed = read_out(now.back().state, look(now.back().state, t), {});
+      continue;
+    }
+    contexts[at] = encoded.summary;
+    if (attends()) {
+      contexts[at] = look(now[0].state, t);
+      input = input + context_(contexts[at]);
+    }
+    now[0] = decoder_[0].step(input, now[0]);
+    states[at] = now[0].state;
+  }
+  Var top = stack(states);
+  if (!feeds()) {
+    const std::vector<std::int32_t> all(static_cast<std::size_t>(size), static_cast<std::int32_t>(steps));
+    for (std::int64_t i = 1; i < upper; ++i) {
+      if (drops) top = dropout_over_time(top, settings_.dropout, key_of_layer(i), batch.ids);
+      const auto here = static_cast<std::size_t>(i);
+      top = decoder_[here](top, all, Direction::kForward, encoded.first[here]).states;
+    }
+    top = read_out(top, stack(contexts), words);
+  }
+  if (drops) top = dropout_over_time(top, settings_.dropout, options.key.at(kReadOut), batch.ids);
+  return reshape(top, {steps * size, settings_.readout});
+}
+
+SequenceModel::Loss RecurrentModel::loss(Tape& tape, const Batch& batch, const LossOptions& options) const {
+  return output_.loss(read(tape, batch, options, nullptr), batch, options, RowOrder::kTimeFirst);
+}
+
+Var RecurrentModel::logits(Tape& tape, const Batch& batch) const { return output_(read(tape, batch, {}, nullptr)); }
+
+std::vector<Tensor> RecurrentModel::attention(const Batch& batch, const Asked& asked) const {
+  if (!attends()) return {};
+  checked_asked(asked, 1, 1);
+  Tape tape;
+  std::vector<AttendTrace> traces;
+  read(tape, batch, {}, &traces);
+  return maps_of(batch, [&](std::int64_t row, std::int64_t steps) {
+    const Tensor all = Tensor::zeros({steps, batch.source[0]});
+    for (std::int64_t t = 0; t < steps; ++t) {
+      const Tensor weights = traces[static_cast<std::size_t>(t)].weights({.item = row});
+      all.slice(0, t, t + 1).copy_from(weights.to(DType::kF32));
+    }
+    return all;
+  });
+}
+
+// One batch step by step. What lasts from one step to the next is on the heap.
+class RecurrentModel::Steps : public Decoding {
+ public:
+  Steps(const RecurrentModel& model, const Batch& batch) : model_(model), rows_(batch.lengths) {
+    const Encoded encoded = model.encode(tape_, batch, {});
+    const auto kept = [](Var x) { return x.defined() ? x.value().clone() : Tensor(); };
+    values_ = kept(encoded.memory.values);
+    keys_ = kept(encoded.memory.keys);
+    same_keys_ = keys_.defined() && keys_[0] != batch.size();
+    added_ = encoded.summary.defined() ? kept(model.context_(encoded.summary)) : Tensor();
+    summary_ = kept(encoded.summary);
+    for (const RecurrentState& each : encoded.first) {
+      state_.push_back(kept(each.state));
+      memory_.push_back(kept(each.memory));
+    }
+    if (model.feeds()) fed_ = kept(model.first_fed(tape_, batch.size(), state_[0].dtype()));
+  }
+
+  Tensor step(std::span<const std::int32_t> sources, std::span<const std::int32_t> origins,
+              std::span<const std::int32_t> previous) override {
+    rows_.advance(sources, origins, previous);
+    tape_.reset();
+    if (rows_.sources_left()) {
+      if (values_.defined()) values_ = take_rows(values_, rows_.stayed());
+      if (keys_.defined() && !same_keys_) keys_ = take_rows(keys_, rows_.stayed());
+    }
+    const auto now = [&](Tensor& x) {
+      if (!x.defined()) return Var();
+      x = take_rows(x, rows_.from());
+      return tape_.constant(x);
+    };
+    std::vector<RecurrentState> states;
+    for (std::size_t i = 0; i < state_.size(); ++i) states.push_back({now(state_[i]), now(memory_[i])});
+    const Var fed = now(fed_), added = now(added_), summary = now(summary_);
+
+    const std::int64_t count = rows_.count();
+    const Var words = model_.target_(tape_, rows_.words(tape_, {count}));
+    Var input = model_.decoder_[0].project(words), context = summary;
+    const bool feeds = model_.feeds();
+    if (feeds) {
+      input = input + model_.context_(fed);
+    } else if (model_.attends()) {
+      context = look(states[0].state);
+      input = input + model_.context_(context);
+    } else {
+      input = input + added;
+    }
+    for (std::size_t i = 0; i < states.size(); ++i) {
+      const RecurrentLayer& cell = model_.decoder_[i];
+      states[i] = cell.step(i == 0 ? input : cell.project(states[i - 1].state), states[i]);
+    }
+    const Var top = states.back().state;
+    if (feeds) context = look(top);
+    const Var read = model_.read_out(top, context, words);
+    if (feeds) fed_ = read.value().clone();
+    for (std::size_t i = 0; i < states.size(); ++i) {
+      state_[i] = states[i].state.value().clone();
+      if (states[i].memory.defined()) memory_[i] = states[i].memory.value().clone();
+    }
+    return model_.output_(read).value();
+  }
+
+ private:
+  // All rows of a source look at the same keys, which are not copied for them: as many looks as a source has rows.
+  Var look(Var query) {
+    const SourceAttention::Memory memory{tape_.constant(values_), tape_.constant(keys_)};
+    const std::int64_t width = rows_.width(), count = rows_.sources(), wide = model_.context_width();
+    const auto one = [&](Var each) {
+      return (*model_.attention_)(each, memory, model_.looking({}, rows_.lengths(), {}, rows_.step())).context;
+    };
+    if (width <= 1) return reshape(one(query), {count, wide});
+    const Var groups = reshape(query, {count, width, query[1]});
+    std::vector<Var> contexts;
+    for (std::int64_t i = 0; i < width; ++i) {
+      contexts.push_back(reshape(one(reshape(slice(groups, 1, i, i + 1), {count, query[1]})), {count, 1, wide}));
+    }
+    return reshape(concat(contexts, 1), {count * width, wide});
+  }
+
+  const RecurrentModel& model_;
+  Tape tape_;
+  DecodingRows rows_;
+  Tensor values_, keys_, summary_, added_, fed_;
+  bool same_keys_ = false;              // all sources have the same: a table that a score learned
+  std::vector<Tensor> state_, memory_;  // one a layer
+};
+
+std::unique_ptr<Decoding> RecurrentModel::decode(const Batch& sources) const {
+  return std::make_unique<Steps>(*this, sources);
+}
+
+namespace {
+
+template <RecurrentStyle style>
+std::unique_ptr<SequenceModel> make(const Builder& builder, const ModelSettings& s) {
+  check(s.encoder_layers == s.decoder_layers, "model: ", s.encoder_layers, " layers of the encoder and ",
+        s.decoder_layers, " of the decoder: a recurrent family has as many of each");
+  check(style != RecurrentStyle::kPlain || s.attention.empty() || s.attention == "none", "model: attention is '",
+        s.attention, "', but the family ", s.family, " has none: bahdanau and luong have");
+  RecurrentModelSettings made{.style = style,
+                              .cell = s.cell == "tanh"  ? Cell::kTanh
+                                      : s.cell == "gru" ? Cell::kGru
+                                                        : Cell::kLstm,
+                              .source_words = s.source_words,
+                              .target_words = s.target_words,
+                              .embedding = s.embedding,
+                              .hidden = s.hidden,
+                              .layers = s.decoder_layers,
+                              .attention = s.attention_width != 0 ? s.attention_width : s.hidden,
+                              .readout = s.readout != 0 ? s.readout
+                                         : s.tie        ? s.embedding
+                                                        : s.hidden,
+                              .line = s.attention,
+                              .dropout = static_cast<float>(s.dropout),
+                              .attention_dropout = static_cast<float>(s.attention_dropout),
+                              .tie = s.tie,
+                              .share = s.share};
+  if (made.line.empty()) made.line = style == RecurrentStyle::kLuong ? "general" : "additive";
+  return std::make_unique<RecurrentModel>(builder, made);
+}
+
+const AddModelFamily plain({"seq2seq", "one recurrent network reads, another writes: no attention",
+                            make<RecurrentStyle::kPlain>});
+const AddModelFamily bahdanau({"bahdanau", "reads in both directions, looks back before each word",
+                               make<RecurrentStyle::kBahdanau>});
+const AddModelFamily luong({"luong",
+                            "layers of states, looks back after them and feeds what it made into the next step",
+                            make<RecurrentStyle::kLuong>});
+
+}  // namespace
+}  // namespace regard

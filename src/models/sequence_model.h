@@ -1,0 +1,69 @@
+// A model that reads one sequence and writes another, whatever it is made of; and one batch of sources being decoded.
+//
+//     const std::unique_ptr<SequenceModel> model = make_model(Builder(parameters, RandomKey(seed)), settings);
+//     trainer.step(rate, [&](Tape& tape) { return model->loss(tape, batch, {.training = true, .key = key}).sum; });
+//
+//     const std::unique_ptr<Decoding> decoding = model->decode(batch);
+//     Tensor logits = decoding->step(sources, origins, previous);                  // [rows, words]
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "models/batch.h"
+#include "regard/autograd/tape.h"
+#include "regard/random.h"
+
+namespace regard {
+
+struct LossOptions {
+  double label_smoothing = 0;
+  bool training = false;         // something may be dropped
+  RandomKey key = RandomKey(0);  // of this update; what is dropped follows from it, the layer and the example's id
+};
+
+// One batch being decoded. It belongs to one thread at a time; the model has to outlive it.
+class Decoding {
+ public:
+  virtual ~Decoding() = default;
+  // One step more for every row. Rows come in groups: `sources` are the sources (rows of the batch, in ascending order)
+  // still running; each has the same number of rows, so there are sources.size()·width of them, those of a source
+  // together. origins[r]: which row of the step before row r goes on from, one of the same source (ignored at the first
+  // step); previous[r]: the word it wrote last (the begin token at first). Gives logits [rows, target words], valid
+  // until the next call, with the bits that `logits` of the model gives. A source that is left out never comes back.
+  virtual Tensor step(std::span<const std::int32_t> sources, std::span<const std::int32_t> origins,
+                      std::span<const std::int32_t> previous) = 0;
+};
+
+struct AskedAttention {
+  std::int64_t layer = -1;  // −1: the last
+  std::int64_t head = -1;   // −1: the mean of all heads
+};
+
+class SequenceModel {
+ public:
+  using Asked = AskedAttention;
+  virtual ~SequenceModel() = default;
+
+  struct Loss {
+    Var sum;                   // [], over the targets that are not padding, with smoothing
+    Tensor log_probabilities;  // [steps · batch], of the targets, without smoothing; valid until the step ends
+  };
+  // Teacher forcing: the decoder is told the right words before each step.
+  virtual Loss loss(Tape& tape, const Batch& batch, const LossOptions& options = {}) const = 0;
+
+  // The same up to the words: [steps · batch, target words].
+  virtual Var logits(Tape& tape, const Batch& batch) const = 0;
+
+  virtual std::unique_ptr<Decoding> decode(const Batch& sources) const = 0;  // encodes; forward only
+
+  virtual std::int64_t target_words() const = 0;
+
+  // Where it looked when told the targets of the batch: a map a row of the batch, [target steps of the row, length of
+  // its source], the step that writes the end included. Empty for models without attention.
+  virtual std::vector<Tensor> attention(const Batch& batch, const Asked& asked = {}) const = 0;
+};
+
+}  // namespace regard

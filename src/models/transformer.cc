@@ -1,0 +1,317 @@
+#include "models/transformer.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "base/check.h"
+#include "models/attention_maps.h"
+#include "models/decoding_rows.h"
+#include "models/lines.h"
+#include "models/presets.h"
+
+namespace regard {
+namespace {
+
+// Where numbers are drawn: words first, then so many places a layer, the encoder's layers at even numbers.
+enum Site : std::uint64_t { kSourceWords, kTargetWords, kLayers };
+enum Part : std::uint64_t { kSelf, kSelfWeights, kCross, kCrossWeights, kOuter, kInner, kParts };
+std::uint64_t encoder_site(std::size_t layer) { return kLayers + 2 * layer * kParts; }
+std::uint64_t decoder_site(std::size_t layer) { return kLayers + (2 * layer + 1) * kParts; }
+
+TransformerSettings checked(const TransformerSettings& s) {
+  check(s.source_words >= 1 && s.target_words >= 1, "transformer: vocabularies of ", s.source_words, " and ",
+        s.target_words, " words, expected 1 or more");
+  check(s.width >= 1 && s.ffn >= 1 && s.heads >= 1, "transformer: width ", s.width, ", ffn ", s.ffn, ", ", s.heads,
+        " heads, expected 1 or more");
+  check(s.width % s.heads == 0, "transformer: a width of ", s.width, " does not divide into ", s.heads, " heads");
+  check(s.encoder_layers >= 0 && s.decoder_layers >= 1, "transformer: ", s.encoder_layers, " and ", s.decoder_layers,
+        " layers, expected 0 or more and 1 or more");
+  for (const float p : {s.dropout, s.attention_dropout, s.activation_dropout}) {
+    check(p >= 0 && p < 1, "transformer: dropout ", p, ", expected 0 to below 1");
+  }
+  check(!s.share || s.source_words == s.target_words, "transformer: ", s.source_words, " and ", s.target_words,
+        " words do not share a table");
+  return s;
+}
+
+}  // namespace
+
+Transformer::Transformer(const Builder& builder, const TransformerSettings& given)
+    : settings_(checked(given)),
+      target_(builder.under(settings_.share ? "words" : "target"), settings_.target_words, settings_.width),
+      source_(settings_.share ? target_ : Embedding(builder.under("source"), settings_.source_words, settings_.width)),
+      source_position_(builder.under("encoder.position"),
+                       {.kind = settings_.positions, .width = settings_.width, .longest = settings_.longest}),
+      target_position_(builder.under("decoder.position"),
+                       {.kind = settings_.positions, .width = settings_.width, .longest = settings_.longest}),
+      output_(builder.under("output"), settings_.width, settings_.target_words,
+              settings_.tie ? &target_.table() : nullptr) {
+  const TransformerSettings& s = settings_;
+  const auto heads = [&](const Builder& at, const std::string& line) {
+    return MultiHead(at, {.heads = s.heads, .query = s.width, .lines = {line}});
+  };
+  const auto norm = [&](const Builder& at) { return LayerNorm(at, s.width); };
+  const std::vector<std::string> encoder_lines = lines_of("encoder attention", s.encoder_line, s.encoder_layers),
+                                 decoder_lines = lines_of("decoder attention", s.decoder_line, s.decoder_layers),
+                                 cross_lines = lines_of("cross attention", s.cross_line, s.decoder_layers);
+  for (std::size_t i = 0; i < encoder_lines.size(); ++i) {
+    const Builder at = builder.under(text("encoder.layer", i));
+    encoder_.push_back({.self_norm = norm(at.under("self.norm")),
+                        .ffn_norm = norm(at.under("ffn.norm")),
+                        .self = heads(at.under("self"), encoder_lines[i]),
+                        .inner = Linear(at.under("ffn.inner"), s.width, s.ffn),
+                        .outer = Linear(at.under("ffn.outer"), s.ffn, s.width)});
+  }
+  for (std::size_t i = 0; i < decoder_lines.size(); ++i) {
+    const Builder at = builder.under(text("decoder.layer", i));
+    decoder_.push_back({.self_norm = norm(at.under("self.norm")),
+                        .cross_norm = norm(at.under("cross.norm")),
+                        .ffn_norm = norm(at.under("ffn.norm")),
+                        .self = heads(at.under("self"), causal_line(decoder_lines[i])),
+                        .cross = heads(at.under("cross"), cross_lines[i]),
+                        .inner = Linear(at.under("ffn.inner"), s.width, s.ffn),
+                        .outer = Linear(at.under("ffn.outer"), s.ffn, s.width)});
+  }
+  if (s.norm == NormPlace::kPre) {
+    encoder_norm_ = norm(builder.under("encoder.norm"));
+    decoder_norm_ = norm(builder.under("decoder.norm"));
+  }
+}
+
+Var Transformer::embed(Tape& tape, const Embedding& table, const Position& position, const Tensor& ids,
+                       std::int64_t first) const {
+  const Var words = table(tape, ids);
+  return position(words * number(tape, std::sqrt(static_cast<double>(settings_.width)), words.dtype()), first);
+}
+
+// x [batch, time, …]: an element's number in its example does not depend on how far the batch is padded.
+Var Transformer::drop(Var x, float p, const Pass& pass, std::uint64_t site) const {
+  return pass.options.training && p > 0 ? dropout(x, p, pass.options.key.at(site), pass.ids) : x;
+}
+
+AttendOptions Transformer::looking(const Pass& pass, std::uint64_t site) const {
+  AttendOptions made{.first_query = 0, .ids = pass.ids, .draws = pass.options.training};
+  made.dropout = pass.options.training ? settings_.attention_dropout : 0;
+  made.key = pass.options.key.at(site);
+  return made;
+}
+
+Var Transformer::before(const LayerNorm& norm, Var x) const { return settings_.norm == NormPlace::kPre ? norm(x) : x; }
+
+Var Transformer::after(const LayerNorm& norm, Var x, Var part) const {
+  return settings_.norm == NormPlace::kPre ? x + part : norm(x + part);
+}
+
+Var Transformer::feed_forward(const Linear& inner, const Linear& outer, Var x, const Pass& pass,
+                              std::uint64_t site) const {
+  const Var hidden = activate(settings_.activation, inner(x));
+  return drop(outer(drop(hidden, settings_.activation_dropout, pass, site + kInner)), settings_.dropout, pass,
+              site + kOuter);
+}
+
+Var Transformer::encode(Tape& tape, const Batch& batch, const Pass& pass) const {
+  Var x = drop(embed(tape, source_, source_position_, by_item(tape, batch.source), 0), settings_.dropout, pass,
+               kSourceWords);
+  for (std::size_t i = 0; i < encoder_.size(); ++i) {
+    const EncoderLayer& layer = encoder_[i];
+    const std::uint64_t site = encoder_site(i);
+    AttendOptions options = looking(pass, site + kSelfWeights);
+    options.lengths = batch.lengths;
+    const Var seen = before(layer.self_norm, x);
+    x = after(layer.self_norm, x,
+              drop(layer.self(seen, seen, seen, options).output, settings_.dropout, pass, site + kSelf));
+    x = after(layer.ffn_norm, x, feed_forward(layer.inner, layer.outer, before(layer.ffn_norm, x), pass, site));
+  }
+  return encoder_norm_ ? (*encoder_norm_)(x) : x;
+}
+
+Var Transformer::read(Tape& tape, const Batch& batch, const LossOptions& loss_options,
+                      std::vector<MultiHeadTrace>* traces) const {
+  const Pass pass{loss_options, batch.ids};
+  const Var encoded = encode(tape, batch, pass);
+  Var x = drop(embed(tape, target_, target_position_, by_item(tape, batch.previous), 0), settings_.dropout, pass,
+               kTargetWords);
+  for (std::size_t i = 0; i < decoder_.size(); ++i) {
+    const DecoderLayer& layer = decoder_[i];
+    const std::uint64_t site = decoder_site(i);
+    const Var seen = before(layer.self_norm, x);
+    const Var self = layer.self(seen, seen, seen, looking(pass, site + kSelfWeights)).output;
+    x = after(layer.self_norm, x, drop(self, settings_.dropout, pass, site + kSelf));
+    AttendOptions options = looking(pass, site + kCrossWeights);
+    options.lengths = batch.lengths;
+    MultiHeadResult crossed = layer.cross(before(layer.cross_norm, x), encoded, encoded, options);
+    if (traces != nullptr) traces->push_back(std::move(crossed.trace));
+    x = after(layer.cross_norm, x, drop(crossed.output, settings_.dropout, pass, site + kCross));
+    x = after(layer.ffn_norm, x, feed_forward(layer.inner, layer.outer, before(layer.ffn_norm, x), pass, site));
+  }
+  if (decoder_norm_) x = (*decoder_norm_)(x);
+  return reshape(x, {batch.size() * batch.targets[0], settings_.width});
+}
+
+SequenceModel::Loss Transformer::loss(Tape& tape, const Batch& batch, const LossOptions& options) const {
+  return output_.loss(read(tape, batch, options, nullptr), batch, options, RowOrder::kBatchFirst);
+}
+
+Var Transformer::logits(Tape& tape, const Batch& batch) const {
+  return output_.logits(read(tape, batch, {}, nullptr), batch, RowOrder::kBatchFirst);
+}
+
+std::vector<Tensor> Transformer::attention(const Batch& batch, const Asked& given) const {
+  const Asked asked = checked_asked(given, settings_.decoder_layers, settings_.heads);
+  Tape tape;
+  std::vector<MultiHeadTrace> traces;
+  read(tape, batch, {}, &traces);
+  const MultiHeadTrace& trace = traces[static_cast<std::size_t>(asked.layer)];
+  return maps_of(batch, [&](std::int64_t row, std::int64_t steps) {
+    return mean_of_heads(asked, settings_.heads, [&](std::int64_t head) {
+      return trace.weights({.item = row, .head = head, .queries = Range{0, steps}});
+    });
+  });
+}
+
+// One batch step by step. Keys and values of the target are kept as each step made them, and found by the rows' past;
+// those of the source are there once for all rows of a source.
+class Transformer::Steps : public Decoding {
+ public:
+  Steps(const Transformer& model, const Batch& batch)
+      : model_(model), rows_(batch.lengths), layers_(model.decoder_.size()) {
+    const LossOptions no_options;
+    const Var encoded = model.encode(tape_, batch, Pass{no_options, batch.ids});
+    for (std::size_t i = 0; i < layers_.size(); ++i) {
+      const MultiHead& cross = model.decoder_[i].cross;
+      for (const MultiHeadMemory::Part& part : cross.prepare(cross.remember(encoded, encoded)).parts) {
+        layers_[i].cross.push_back({kept(part.prepared), kept(part.values)});
+      }
+      layers_[i].by_place = looks_by_place(cross.settings().lines[0]);
+    }
+  }
+
+  Tensor step(std::span<const std::int32_t> sources, std::span<const std::int32_t> origins,
+              std::span<const std::int32_t> previous) override {
+    rows_.advance(sources, origins, previous);
+    tape_.reset();
+    if (rows_.sources_left()) leave();
+    const std::int64_t count = rows_.count();
+    const LossOptions no_options;
+    const Pass pass{no_options, {}};
+    Var x = model_.embed(tape_, model_.target_, model_.target_position_, rows_.words(tape_, {count, 1}), rows_.step());
+    for (std::size_t i = 0; i < layers_.size(); ++i) {
+      const DecoderLayer& layer = model_.decoder_[i];
+      x = model_.after(layer.self_norm, x, self(i, model_.before(layer.self_norm, x)));
+      x = model_.after(layer.cross_norm, x, cross(i, model_.before(layer.cross_norm, x)));
+      x = model_.after(layer.ffn_norm, x,
+                       model_.feed_forward(layer.inner, layer.outer, model_.before(layer.ffn_norm, x), pass, 0));
+    }
+    if (model_.decoder_norm_) x = (*model_.decoder_norm_)(x);
+    return model_.output_(reshape(x, {count, model_.settings_.width})).value();
+  }
+
+ private:
+  struct Cached {  // of a part of the heads
+    StepCache keys, values, tokens;
+  };
+  struct Crossed {
+    Tensor prepared, values;
+  };
+  struct Layer {
+    std::vector<Cached> self;
+    std::vector<Crossed> cross;
+    bool by_place = true;
+  };
+
+  static Tensor kept(Var x) { return x.defined() ? x.value().clone() : Tensor(); }
+
+  void leave() {
+    for (Layer& layer : layers_) {
+      for (Crossed& part : layer.cross) {
+        // A table that a score learned is the same for all.
+        if (part.prepared.defined() && part.prepared[0] == part.values[0]) {
+          part.prepared = take_rows(part.prepared, rows_.stayed());
+        }
+        part.values = take_rows(part.values, rows_.stayed());
+      }
+    }
+  }
+
+  Var self(std::size_t at, Var x) {
+    const MultiHead& heads = model_.decoder_[at].self;
+    MultiHeadMemory memory = heads.remember(x, x);
+    std::vector<Cached>& cached = layers_[at].self;
+    cached.resize(memory.parts.size());
+    const auto extend = [&](StepCache& cache, Var& now) {
+      if (!now.defined()) return;
+      cache.add(now.value());
+      const bool by_head = now.shape().rank() == 4;
+      const Var all = tape_.constant(cache.gather(tape_, rows_, by_head ? now[1] : 1));
+      now = by_head ? all : reshape(all, {all[0], all[2], all[3]});
+    };
+    for (std::size_t i = 0; i < cached.size(); ++i) {
+      extend(cached[i].keys, memory.parts[i].keys);
+      extend(cached[i].values, memory.parts[i].values);
+      extend(cached[i].tokens, memory.parts[i].tokens);
+    }
+    return heads.read(x, memory, {.first_query = rows_.step(), .draws = false}).output;
+  }
+
+  // All rows of a source look at the same keys, which are not copied for them: side by side, or if the mechanism minds
+  // where a query stands, one after another.
+  Var cross(std::size_t at, Var x) {
+    const Layer& layer = layers_[at];
+    const MultiHead& heads = model_.decoder_[at].cross;
+    MultiHeadMemory memory;
+    for (const Crossed& part : layer.cross) {
+      memory.parts.push_back({.values = tape_.constant(part.values)});
+      if (part.prepared.defined()) memory.parts.back().prepared = tape_.constant(part.prepared);
+    }
+    const AttendOptions options{.lengths = rows_.lengths(), .first_query = rows_.step(), .draws = false};
+    const std::int64_t count = rows_.sources(), width = rows_.width(), wide = x[2];
+    const Var groups = reshape(x, {count, width, wide});
+    if (width <= 1 || !layer.by_place) return reshape(heads.read(groups, memory, options).output, x.shape());
+    std::vector<Var> all;
+    for (std::int64_t i = 0; i < width; ++i) {
+      all.push_back(heads.read(slice(groups, 1, i, i + 1), memory, options).output);
+    }
+    return reshape(concat(all, 1), x.shape());
+  }
+
+  const Transformer& model_;
+  Tape tape_;
+  DecodingRows rows_;
+  std::vector<Layer> layers_;
+};
+
+std::unique_ptr<Decoding> Transformer::decode(const Batch& sources) const {
+  return std::make_unique<Steps>(*this, sources);
+}
+
+namespace {
+
+std::unique_ptr<SequenceModel> make(const Builder& builder, const ModelSettings& s) {
+  check(s.attention != "none", "model: a transformer cannot do without attention");
+  const auto line = [](const std::string& given) { return given.empty() ? std::string("scaled_dot") : given; };
+  return std::make_unique<Transformer>(
+      builder, TransformerSettings{.source_words = s.source_words,
+                                   .target_words = s.target_words,
+                                   .width = s.hidden,
+                                   .ffn = s.ffn,
+                                   .heads = s.heads,
+                                   .encoder_layers = s.encoder_layers,
+                                   .decoder_layers = s.decoder_layers,
+                                   .encoder_line = line(s.encoder_attention),
+                                   .decoder_line = line(s.decoder_attention),
+                                   .cross_line = line(s.attention),
+                                   .norm = s.norm == "pre" ? NormPlace::kPre : NormPlace::kPost,
+                                   .activation = s.activation == "relu" ? Activation::kRelu : Activation::kGelu,
+                                   .positions = position_kind(s.positions, PositionKind::kSinusoidal),
+                                   .longest = s.longest,
+                                   .dropout = static_cast<float>(s.dropout),
+                                   .attention_dropout = static_cast<float>(s.attention_dropout),
+                                   .activation_dropout = static_cast<float>(s.activation_dropout),
+                                   .tie = s.tie,
+                                   .share = s.share});
+}
+
+const AddModelFamily family({"transformer", "attention and position-wise maps alone", make});
+
+}  // namespace
+}  // namespace regard

@@ -1,0 +1,185 @@
+#include "io/model_file.h"
+
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <cstring>
+#include <functional>
+
+#include "regard/error.h"
+#include "support/damage.h"
+#include "support/error_of.h"
+#include "support/files.h"
+
+namespace regard {
+namespace {
+
+Tensor numbers(const Shape& shape, int first) {
+  Tensor out = Tensor::zeros(shape);
+  for (std::int64_t i = 0; i < out.size(); ++i)
+    out.data<float>()[i] = static_cast<float>(first) + 0.1f * static_cast<float>(i);
+  return out;
+}
+
+void fill(Parameters& parameters, int first = 1) {
+  parameters.add("encoder.weight", numbers({4, 6}, first));
+  parameters.add("encoder.bias", numbers({6}, -first));
+  parameters.add("nothing", Tensor::zeros({0, 3}));
+}
+
+constexpr const char* kConfig = R"({"model":"gru-attention","width":6,"rate":0.001})";
+
+ModelContent content(const Parameters& parameters, std::string bytes = "\x01\xff\n pieces") {
+  return {.config = kConfig,
+          .parameters = &parameters,
+          .tokenizers = {{"target", "words", "a\nb\n"}, {"source", "pieces", std::move(bytes)}}};
+}
+
+std::string saved(const ModelContent& what) {
+  MemoryFiles files;
+  save_model(files, "m", what);
+  return read_file(files, "m");
+}
+
+ModelFile loaded(const std::string& bytes) {
+  MemoryFiles files = MemoryFiles::found({{"m", bytes}});
+  return load_model(files, "m");
+}
+
+TEST(ModelFile, ComesBackBitForBit) {
+  const Folder folder;
+  Parameters parameters, others;
+  fill(parameters, 1);
+  fill(others, 2);
+  save_model(disk(), folder / "m", content(parameters));
+  const ModelFile file = load_model(disk(), folder / "m");
+  EXPECT_EQ(file.major(), 1);
+  EXPECT_EQ(file.config(), kConfig);
+  EXPECT_EQ(file.tokenizer("source").bytes, "\x01\xff\n pieces");
+  EXPECT_EQ(file.tokenizer("source").kind, "pieces");
+  EXPECT_EQ(file.tokenizer("target").bytes, "a\nb\n");
+  EXPECT_THROW(file.tokenizer("both"), Error);
+  ASSERT_EQ(file.weights().size(), 3u);
+  EXPECT_EQ(file.weights()[0]->name, "encoder.bias");
+  const std::uint64_t version = others[0].version;
+  file.fill(others);
+  EXPECT_GT(others[0].version, version);  // packed copies know
+  for (std::size_t i = 0; i < parameters.size(); ++i) {
+    EXPECT_EQ(std::memcmp(parameters[i].value.raw(), others[i].value.raw(), others[i].value.bytes()), 0);
+  }
+  EXPECT_EQ(saved(content(parameters)), saved(content(others)));
+  EXPECT_EQ(saved(content(parameters)), read_file(disk(), folder / "m"));
+}
+
+TEST(ModelFile, OtherModelsAreRefusedAndLeftAsTheyAre) {
+  Parameters parameters;
+  fill(parameters);
+  const ModelFile file = loaded(saved(content(parameters)));
+  const auto why = [&](const std::function<void(Parameters&)>& make) {
+    Parameters model;
+    make(model);
+    const float before = model[0].value.data<float>()[0];
+    const std::string text = error_of([&] { file.fill(model); });
+    EXPECT_EQ(model[0].value.data<float>()[0], before);
+    return text;
+  };
+  EXPECT_NE(why([](Parameters& model) {
+              fill(model, 2);
+              model.add("more", Tensor::zeros({1}));
+            }).find("no weights 'more'"),
+            std::string::npos);
+  EXPECT_NE(why([](Parameters& model) {
+              model.add("encoder.weight", Tensor::zeros({4, 6}));
+            }).find("does not have"),
+            std::string::npos);
+  EXPECT_NE(why([](Parameters& model) {
+              model.add("encoder.weight", Tensor::zeros({6, 4}));
+              model.add("encoder.bias", Tensor::zeros({6}));
+              model.add("nothing", Tensor::zeros({0, 3}));
+            }).find("the model has f32 [6, 4]"),
+            std::string::npos);
+}
+
+TEST(ModelFile, ANewerMajorVersionIsRefusedAndANewerMinorOneIsNot) {
+  Parameters parameters;
+  fill(parameters);
+  const std::string good = saved(content(parameters));
+  const auto as = [&](const std::string& version) {
+    std::string bytes = good;
+    bytes.replace(bytes.find("regard-model 1.0"), 16, "regard-model " + version);
+    return sealed_anew(bytes);
+  };
+  EXPECT_NE(error_of([&] { loaded(as("2.0")); }).find("a newer Regard is needed"), std::string::npos);
+  EXPECT_EQ(loaded(as("1.9")).minor(), 9);
+  for (const char* bad : {"x.0", "1.x", "-.1", "1 0", "..."}) EXPECT_NE(error_of([&] { loaded(as(bad)); }), "") << bad;
+  std::string other = good;
+  other.replace(other.find("regard-model"), 12, "regard-movie");
+  EXPECT_NE(error_of([&] { loaded(sealed_anew(other)); }).find("is not a regard-model file"), std::string::npos);
+}
+
+TEST(ModelFile, DamageIsAlwaysSeen) {
+  Parameters one, two;
+  fill(one, 1);
+  fill(two, 2);
+  expect_damage_is_refused(saved(content(one)), saved(content(two, "other pieces")),
+                           [](const std::string& bytes) { loaded(bytes); });
+}
+
+TEST(ModelFile, ForgedFilesDoNoHarm) {
+  Parameters one, two;
+  fill(one, 1);
+  fill(two, 2);
+  expect_no_harm_from_forgeries(saved(content(one)), saved(content(two, "other pieces")), [](const std::string& bytes) {
+    Parameters model;
+    fill(model, 3);
+    loaded(bytes).fill(model);
+  });
+}
+
+TEST(ModelFile, ForgedContentIsRefused) {
+  Parameters parameters;
+  fill(parameters);
+  const std::string good = saved(content(parameters));
+  const auto changed = [&](const std::string& from, const std::string& to) {
+    EXPECT_EQ(from.size(), to.size());
+    std::string bytes = good;
+    bytes.replace(bytes.find(from), from.size(), to);
+    return error_of([&] { loaded(sealed_anew(bytes)); });
+  };
+  EXPECT_NE(changed("\"config\":", "\"konfig\":").find("no config"), std::string::npos);
+  EXPECT_NE(changed(R"(:\"gru-)", R"(=\"gru-)").find("config of 'm'"), std::string::npos);
+  EXPECT_NE(changed(R"("tokenizer/source":"pieces")", R"("tokenizer/sauces":"pieces")").find("of which kind"),
+            std::string::npos);
+}
+
+TEST(ModelFile, WhatCannotBeReadIsNotWritten) {
+  Parameters parameters;
+  MemoryFiles files;
+  EXPECT_THROW(save_model(files, "m", {.config = "{", .parameters = &parameters}), Error);
+  EXPECT_THROW(save_model(files, "m", {.config = "[]", .parameters = &parameters}), Error);
+  parameters.add("a/b", Tensor::zeros({1}));
+  EXPECT_THROW(save_model(files, "m", {.parameters = &parameters}), Error);
+  EXPECT_FALSE(exists(files, "m"));
+}
+
+// A new version gets a file of its own here: REGARD_WRITE_MODEL=tests/golden/model-X.Y.safetensors makes it.
+TEST(ModelFile, FilesOfEveryVersionLoadForEver) {
+  Parameters parameters, same;
+  fill(parameters, 7);
+  fill(same, 1);
+  if (const char* path = std::getenv("REGARD_WRITE_MODEL")) save_model(disk(), path, content(same));
+  const ModelFile file = load_model(disk(), REGARD_SOURCE_DIR "/tests/golden/model-1.0.safetensors");
+  EXPECT_EQ(file.major(), 1);
+  EXPECT_EQ(file.minor(), 0);
+  EXPECT_EQ(file.config(), kConfig);
+  EXPECT_EQ(file.tokenizer("source").bytes, "\x01\xff\n pieces");
+  file.fill(parameters);
+  for (std::size_t i = 0; i < parameters.size(); ++i) {
+    EXPECT_EQ(std::memcmp(parameters[i].value.raw(), same[i].value.raw(), same[i].value.bytes()), 0);
+  }
+  // As long as this is the version that is written, these are its bytes.
+  EXPECT_EQ(saved(content(same)), read_file(disk(), REGARD_SOURCE_DIR "/tests/golden/model-1.0.safetensors"));
+}
+
+}  // namespace
+}  // namespace regard
