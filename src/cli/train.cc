@@ -174,7 +174,8 @@ const AddCommand train({
       app.add_option("--lines", options->data.builtin_lines, "of the built-in corpus (20000)")
           ->check(CLI::Range(std::int64_t{1}, std::int64_t{1'000'000'000}))
           ->option_text("N");
-      app.add_option("--user-words", options->data.user_words, "a file: words that Chinese text may be cut into")
+      app.add_option("--dictionary", options->data.dictionary,
+                     "a file of words that Chinese is cut into, `word [count]` a line")
           ->option_text("FILE");
       app.add_option("--out", options->out, "the model to write")->required()->option_text("MODEL");
       app.add_flag("--resume", options->resume, "go on from where the run stopped");

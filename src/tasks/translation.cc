@@ -70,10 +70,11 @@ std::shared_ptr<const Tokenizer> build(const EachText& texts, const TranslationD
   }
   if (settings.tokenizer == "words") {
     WordSettings words{.size = settings.vocabulary, .least_count = least, .lower = settings.lower};
-    if (!data.user_words.empty()) words.user = read_user_words(data.user_words);
+    if (!data.dictionary.empty()) words.user = read_user_words(data.dictionary);
     return build_words(texts, words);
   }
-  return train_pieces(texts, {.size = settings.vocabulary, .lower = settings.lower});
+  return train_pieces(
+      texts, {.size = settings.vocabulary, .unigram = settings.tokenizer == "unigram", .lower = settings.lower});
 }
 
 Tokenizers build_tokenizers(const TranslationData& data, const TranslationSettings& settings, const Context& context) {

@@ -30,7 +30,7 @@ struct TranslationData {
   std::string builtin = {};  // "zh-en": the built-in corpus instead, with a validation set of its own
   std::int64_t builtin_lines = 20000;
   std::int64_t builtin_tests = 500;
-  std::string user_words = {};  // a file: words that Chinese text may be cut into
+  std::string dictionary = {};  // a file: words that Chinese text may be cut into
 };
 
 struct TranslationRun {

@@ -7,7 +7,7 @@ const SettingsTable<TranslationSettings>& translation_table() {
   static const SettingsTable<S> table(
       "training",
       {
-          {"tokenizer", &S::tokenizer, "what text is cut into", {"pieces", "words", "characters"}},
+          {"tokenizer", &S::tokenizer, "what text is cut into", {"pieces", "unigram", "words", "characters"}},
           {"vocabulary", &S::vocabulary, "different tokens of a language, or of both if joint", {}, 8, 1 << 22},
           {"joint", &S::joint, "one vocabulary for both languages"},
           {"lower", &S::lower, "lower case"},
