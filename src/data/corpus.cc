@@ -21,10 +21,6 @@ std::uint64_t hash_of(std::string_view text) {
   return RandomKey(hash).value();
 }
 
-// A third of all texts. A sentence belongs to the test if its texts in all languages are such, to training if none is;
-// what is in between belongs to neither. So the two have no text in common in any language.
-bool reserved(std::string_view text) { return hash_of(text) % 3 == 1; }
-
 std::size_t words_without_marks(const grammar::Sentence& sentence) {
   std::size_t count = 0;
   for (const grammar::Sentence::Span& span : sentence.words) {
@@ -46,13 +42,13 @@ Said draw(std::uint64_t seed, std::uint64_t line, Corpus::Split split) {
   for (std::uint64_t attempt = 0;; ++attempt) {
     const grammar::Meaning meaning = grammar::make_meaning(key.at(attempt));
     english = grammar::english(meaning);
-    if (reserved(english.text) != test) continue;
+    if (Corpus::reserved(english.text) != test) continue;
     const std::size_t words = words_without_marks(english);
     if (words < Corpus::kLeastWords || words > Corpus::kMostWords) continue;
     chinese = grammar::chinese(meaning);
-    if (reserved(chinese.text) != test) continue;
+    if (Corpus::reserved(chinese.text) != test) continue;
     french = grammar::french(meaning);
-    if (reserved(french.text) == test) return said;
+    if (Corpus::reserved(french.text) == test) return said;
   }
 }
 
@@ -63,6 +59,10 @@ Corpus::Sentence sentence(const grammar::Sentence& said) {
 }
 
 }  // namespace
+
+// A sentence belongs to the test if its texts in all languages are reserved, to training if none is; what is in between
+// belongs to neither. So the two have no text in common in any language.
+bool Corpus::reserved(std::string_view text) { return hash_of(text) % 3 == 1; }
 
 std::string Corpus::Sentence::segmented() const {
   std::string out;

@@ -45,6 +45,7 @@ class Corpus {
   Corpus(std::string_view pair, std::uint64_t seed, Split split);
   Example at(std::uint64_t line) const;
   Triple triple(std::uint64_t line) const;
+  static bool reserved(std::string_view text);  // a third of all texts: training has none of them, the test no other
 
  private:
   enum class Language : std::uint8_t { kChinese, kEnglish, kFrench };

@@ -166,7 +166,7 @@ TEST(Corpus, EnglishAgrees) {
       if (is_one_of(here, {"these", "These", "several", "many", "two", "three"})) {
         EXPECT_FALSE(is_one_of(next, {"book", "cat", "dog", "man", "woman", "child", "knife"})) << example.target.text;
       }
-      EXPECT_NE(here, next) << example.target.text;
+      EXPECT_TRUE(here != next || here == "that") << example.target.text;
     }
     EXPECT_TRUE(example.target.text[0] >= 'A' && example.target.text[0] <= 'Z') << example.target.text;
   }
@@ -283,7 +283,7 @@ TEST(Corpus, ChineseNounsWithANumberHaveAMeasureWord) {
   EXPECT_GT(seen, 1000);
   int books = 0;
   for (const Corpus::Example& example : examples("zh-en")) {
-    books += example.source.text.find("一本书") != std::string::npos;
+    books += example.source.text.find("一本") != std::string::npos;
     for (const char* wrong : {"一个书", "一只书", "两个猫", "一本猫"})
       EXPECT_EQ(example.source.text.find(wrong), std::string::npos);
   }
@@ -360,16 +360,20 @@ TEST(Corpus, NoSentenceOfTheTestIsTrainedOnWhateverTheSeeds) {
     const Corpus corpus("zh-en", seed, Corpus::Split::kTrain);
     for (std::uint64_t line = 0; line < 3000; ++line) {
       const Corpus::Triple triple = corpus.triple(line);
-      for (const Corpus::Sentence* each : {&triple.chinese, &triple.english, &triple.french})
+      for (const Corpus::Sentence* each : {&triple.chinese, &triple.english, &triple.french}) {
         trained.insert(each->text);
+        EXPECT_FALSE(Corpus::reserved(each->text)) << each->text;
+      }
     }
   }
   for (const std::uint64_t seed : {1u, 2u, 8u}) {
     const Corpus corpus("zh-en", seed, Corpus::Split::kTest);
     for (std::uint64_t line = 0; line < 300; ++line) {
       const Corpus::Triple triple = corpus.triple(line);
-      for (const Corpus::Sentence* each : {&triple.chinese, &triple.english, &triple.french})
+      for (const Corpus::Sentence* each : {&triple.chinese, &triple.english, &triple.french}) {
         EXPECT_FALSE(trained.contains(each->text)) << each->text;
+        EXPECT_TRUE(Corpus::reserved(each->text)) << each->text;
+      }
     }
   }
 }

@@ -971,7 +971,7 @@ class Maker {
     do {
       inside = inner == Frame::kFuture ? event(inner, length - 3, {}, {}) : statement(inner, length - 3, {});
     } while (inside.kind == Kind::kThought);
-    inside.time_first = false;
+    place_time_last(inside);
     c.thought = std::move(inside);
     return c;
   }
@@ -1031,7 +1031,7 @@ class Maker {
       c = event(frame, length, who, {.positive = true});
       c.question = Question::kWho;
       c.question_node = c.subject.node;
-      c.time_first = false;
+      place_time_last(c);
       return c;
     } else if (kind < 84) {  // where
       if (chance(40)) {
@@ -1054,7 +1054,7 @@ class Maker {
       c = event(frame, length, asked, {});
       c.question = Question::kWhy;
     }
-    c.time_first = false;
+    place_time_last(c);
     c.question_node = node();
     return c;
   }
