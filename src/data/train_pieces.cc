@@ -6,9 +6,11 @@
 #include <algorithm>
 #include <array>
 #include <filesystem>
+#include <unordered_set>
 
 #include "base/check.h"
 #include "data/pieces.h"
+#include "data/utf8.h"
 
 #ifndef REGARD_LIBDIR
 #define REGARD_LIBDIR "lib"
@@ -86,8 +88,8 @@ const RegardPiecesModule& pieces_module() {
 std::unique_ptr<Tokenizer> train_pieces(const EachText& texts, const PieceSettings& settings) {
   check(settings.size >= 8 && settings.size <= 1'000'000, "a vocabulary of pieces may have 8 to 1000000 ids, got ",
         settings.size);
-  check(settings.coverage >= 0.98 && settings.coverage <= 1, "the coverage of characters may be 0.98 to 1, got ",
-        settings.coverage);
+  check(settings.coverage == 0 || (settings.coverage >= 0.98 && settings.coverage <= 1),
+        "the coverage of characters may be 0.98 to 1, got ", settings.coverage);
   const RegardPiecesModule& module = pieces_module();
   std::uint64_t bytes = 0;
   texts([&](std::string_view text) { bytes += text.size(); });
@@ -100,11 +102,21 @@ std::unique_ptr<Tokenizer> train_pieces(const EachText& texts, const PieceSettin
     if (number++ % stride == 0 && text.find('\0') == std::string_view::npos) feeding.texts.emplace_back(text);
   });
   check(!feeding.texts.empty(), "there is no text to learn pieces from");
+  std::unordered_set<char32_t> characters;
+  for (const std::string& each : feeding.texts) {
+    for (std::size_t at = 0; at < each.size();) {
+      const utf8::Letter letter = utf8::read(each, at);
+      characters.insert(letter.code);
+      at += letter.length;
+    }
+  }
+  const bool alphabet = static_cast<std::int64_t>(characters.size()) <= settings.size / 4;
+  const double coverage = settings.coverage > 0 ? settings.coverage : alphabet ? 1 : 0.9995;
 
   // The number of threads is part of the result, so it is not the machine's. No sampling, no shuffling.
   std::string options =
       text("--model_type=", settings.unigram ? "unigram" : "bpe", " --vocab_size=", settings.size,
-           " --character_coverage=", settings.coverage, " --byte_fallback=", settings.byte_fallback ? "true" : "false",
+           " --character_coverage=", coverage, " --byte_fallback=", settings.byte_fallback ? "true" : "false",
            " --normalization_rule_name=", settings.lower ? "nmt_nfkc_cf" : "nmt_nfkc",
            " --unk_id=0 --bos_id=1 --eos_id=2 --pad_id=3 --num_threads=4 --input_sentence_size=0",
            " --shuffle_input_sentence=false --max_sentence_length=65536 --minloglevel=2",

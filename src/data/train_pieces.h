@@ -21,7 +21,9 @@ struct PieceSettings {
   bool unigram = false;        // else byte pairs
   bool lower = false;          // lower case (and Unicode's compatibility forms, as always)
   bool byte_fallback = false;  // spell what is unknown in bytes: takes 256 ids
-  double coverage = 0.9995;    // of the characters of the texts: the rarest are unknown
+  // Of the characters of the texts; the rarest are unknown. 0: all of an alphabet, 0.9995 if there are so many
+  // characters that they would take a quarter of the vocabulary.
+  double coverage = 0;
   std::uint64_t most_bytes = std::uint64_t{32} << 20;
 };
 

@@ -170,8 +170,9 @@ std::string cloud(const Cloud& cloud, int width) {
   if (sum(cloud.cells) == 0) return "  nothing to count\n";
   constexpr std::string_view kShades[] = {" ", "·", "░", "▒", "▓", "█"};
   const std::size_t side = side_of_most(cloud);
-  const std::size_t across =
-      std::min<std::size_t>(static_cast<std::size_t>(std::max(width - 12, 10)), std::min<std::size_t>(2 * side, 60));
+  // A cell takes two columns: then it is about as wide as high.
+  const auto room = static_cast<std::size_t>(std::max(width - 12, 10)) / 2;
+  const std::size_t across = std::min({side, room, std::size_t{30}});
   const std::size_t up = std::min<std::size_t>(side, 20);
   const std::vector<std::uint64_t> bins = binned(cloud, side, across, up);
   const std::uint64_t most = *std::max_element(bins.begin(), bins.end());
@@ -181,14 +182,14 @@ std::string cloud(const Cloud& cloud, int width) {
     out += fmt::format("{:>8} │", named ? fmt::format("{}", y == 0 ? 0 : side - 1) : "");
     for (std::size_t x = 0; x < across; ++x) {
       const double level = shade(bins[y * across + x], std::max<std::uint64_t>(most, 1)) * (std::size(kShades) - 1);
-      out += kShades[static_cast<std::size_t>(std::ceil(level - 1e-9))];
+      out += repeated(kShades[static_cast<std::size_t>(std::ceil(level - 1e-9))], 2);
     }
     while (out.ends_with(' ')) out.pop_back();
     out += '\n';
   }
-  out += std::string(9, ' ') + "└" + repeated("─", across) + "\n";
+  out += std::string(9, ' ') + "└" + repeated("─", 2 * across) + "\n";
   const std::string end = fmt::format("{}", side - 1);
-  const std::size_t gap = across > 1 + end.size() ? across - 1 - end.size() : 1;
+  const std::size_t gap = 2 * across > 1 + end.size() ? 2 * across - 1 - end.size() : 1;
   out += std::string(10, ' ') + "0" + std::string(gap, ' ') + end + "  " + cloud.across + "\n";
   return out;
 }

@@ -24,8 +24,8 @@ TEST(Bars, EveryLengthHasItsRow) {
             "  1  ▇▇▇▇▇  2  33.3 %\n"
             "  2  ▇▇▇▇▇▇▇▇▇▇  4  66.7 %\n");
   EXPECT_EQ(bars(std::vector<std::uint64_t>{1, 0, 3}, {.width = 35}),
-            "  0   ▇▇▇  1  25.0 %\n"
-            "  1   0  0.0 %\n"
+            "   0  ▇▇▇  1  25.0 %\n"
+            "   1  0  0.0 %\n"
             "  2…  ▇▇▇▇▇▇▇▇▇▇  3  75.0 %\n");
   EXPECT_EQ(bars(std::vector<std::uint64_t>(5, 0), {}), "  nothing to count\n");
 }
@@ -47,7 +47,7 @@ TEST(Cloud, ShowsWherePairsAre) {
   EXPECT_EQ(cloud(pairs, 80), "  nothing to count\n");
   for (std::size_t i = 0; i < 8; ++i) pairs.cells[i * 16 + i] = 50;
   const std::string text = cloud(pairs, 80);
-  EXPECT_EQ(count(text, "█"), 8u) << text;
+  EXPECT_EQ(count(text, "██"), 8u) << text;
   EXPECT_NE(text.find("source"), std::string::npos);
   const std::string svg = cloud_svg(pairs, "a < b");
   EXPECT_EQ(count(svg, "<rect"), 9u);
