@@ -133,7 +133,16 @@ std::unique_ptr<Tokenizer> train_pieces(const EachText& texts, const PieceSettin
       },
       [](void* user, RegardPiecesText model) { static_cast<Feeding*>(user)->model.assign(model.data, model.size); },
       &feeding, error.data(), error.size());
-  check(well == 1, "cannot learn ", settings.size, " pieces from these texts: ", error.data());
+  if (well != 1) {
+    // The library names options that our users do not have.
+    const std::string_view reason = error.data();
+    const std::size_t needed = reason.find(" vs ");
+    const bool few =
+        reason.find("smaller than required_chars") != std::string_view::npos && needed != std::string_view::npos;
+    check(!few, "cannot learn ", settings.size, " pieces from these texts: their characters alone take ",
+          reason.substr(needed + 4, reason.find('.', needed) - needed - 4), " ids; ask for more");
+    check(false, "cannot learn ", settings.size, " pieces from these texts: ", reason);
+  }
   return read_pieces(feeding.model);
 }
 

@@ -32,7 +32,7 @@ TEST(Prepare, TellsWhatIsInTheDataAndWritesVocabularies) {
   EXPECT_TRUE(has(made, "pairs   198 of ")) << made.out;
   EXPECT_TRUE(has(made, "1 line left out: empty: " + folder.path("a.en") + ":8\n")) << made.out;
   EXPECT_TRUE(has(made, "1 line left out: not UTF-8: " + folder.path("a.fr") + ":10 (byte 1)\n")) << made.out;
-  EXPECT_TRUE(has(made, "vocabulary 20 of which 17 occur")) << made.out;
+  EXPECT_TRUE(has(made, "vocabulary 20 of which 16 occur")) << made.out;
   EXPECT_TRUE(has(made, "unknown most often: ")) << made.out;
   EXPECT_TRUE(has(made, "Tokens of a source sentence\n")) << made.out;
   EXPECT_TRUE(has(made, "source.vocabulary (")) << made.out;
@@ -63,12 +63,12 @@ TEST(Prepare, LearnsPieces) {
   if (regard::find_pieces_module() == nullptr) GTEST_SKIP() << "SentencePiece was not there when this was built";
   const regard::TestFolder folder;
   const Outcome made = shell(
-      "$regard corpus zh-en --lines 2000 | $regard prepare --train - --tokens pieces --size 600 --lower --joint "
+      "$regard corpus zh-en --lines 2000 | $regard prepare --train - --tokens pieces --size 1200 --lower --joint "
       "--byte-fallback --out " +
       folder.path("out") + " 2>&1");
   EXPECT_EQ(made.status, 0) << made.out;
   const auto pieces = regard::Tokenizer::from(folder.read("out/joint.vocabulary"));
-  EXPECT_EQ(pieces->size(), 600);
+  EXPECT_EQ(pieces->size(), 1200);
   EXPECT_EQ(pieces->decode(pieces->ids("They are watching.")), "they are watching.");
 }
 
@@ -93,6 +93,11 @@ TEST(Prepare, MistakesAreOneLine) {
   mistake("--train " + a + " " + a + " --tokens characters --dictionary " + b, "dictionary is for words");
   mistake("--train " + a + " --columns 0,1 --tokens words", "--columns");
   mistake("--train " + a + " --columns 1 --tokens words", "--columns");
+  if (regard::find_pieces_module() != nullptr) {
+    folder.write("many", "abcdefghijklmnopqrstuvwxyz\n");
+    const std::string many = folder.path("many");
+    mistake("--train " + many + " " + many + " --size 10", "their characters alone take");
+  }
   mistake("--train " + a + " " + a + " " + a + " --tokens words", "");
   mistake("--train " + a + " " + a + " --tokens words --out " + a + "/x", "folder");
 }
