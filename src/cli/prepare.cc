@@ -150,9 +150,9 @@ int run(const Options& options, const Context& context) {
 const AddCommand prepare({
     .name = "prepare",
     .summary = "build vocabularies and tell what is in the data",
-    .example = "regard prepare --train train.zh train.en --tokens pieces --size 8000 --out data\n"
-               "regard prepare --train pairs.tsv.gz --columns 2,1 --tokens words --dictionary names.txt --lower\n"
-               "regard corpus zh-en --lines 5000 | regard prepare --train - --tokens words",
+    .example = "regard prepare --train train.zh train.en --tokenizer pieces --vocabulary 8000 --out data\n"
+               "regard prepare --train pairs.tsv.gz --columns 2,1 --tokenizer words --dictionary names.txt --lower\n"
+               "regard corpus zh-en --lines 5000 | regard prepare --train - --tokenizer words",
     .build = [](CLI::App& app) -> Run {
       auto options = std::make_shared<Options>();
       app.add_option(
@@ -166,10 +166,11 @@ const AddCommand prepare({
           ->option_text("NAME");
       app.add_option("--columns", options->columns, "of a table: source and target (1,2)")->option_text("N,N");
       app.add_option("--fields", options->fields, "of JSON lines (source,target)")->option_text("A,B");
-      app.add_option("--tokens", options->tokens.kind, "pieces (byte pairs), unigram (pieces too), words or characters")
+      app.add_option("--tokenizer", options->tokens.kind,
+                     "pieces (byte pairs), unigram (pieces too), words or characters")
           ->check(CLI::IsMember({"pieces", "unigram", "words", "characters"}))
           ->option_text("KIND");
-      app.add_option("--size", options->tokens.size, "ids of each vocabulary, at most (8000)")->option_text("N");
+      app.add_option("--vocabulary", options->tokens.size, "ids of each vocabulary, at most (8000)")->option_text("N");
       app.add_flag("--joint", options->tokens.joint, "one vocabulary for both sides");
       app.add_flag("--lower", options->tokens.lower, "lower case");
       app.add_flag("--byte-fallback", options->tokens.byte_fallback, "pieces: spell what is unknown in bytes");

@@ -26,8 +26,8 @@ TEST(Prepare, TellsWhatIsInTheDataAndWritesVocabularies) {
   folder.write("a.en", source);
   folder.write("a.fr", target);
   const std::string files = folder.path("a.en") + " " + folder.path("a.fr");
-  const Outcome made =
-      shell("$regard prepare --train " + files + " --tokens words --size 20 --out " + folder.path("out") + " 2>&1");
+  const Outcome made = shell("$regard prepare --train " + files + " --tokenizer words --vocabulary 20 --out " +
+                             folder.path("out") + " 2>&1");
   EXPECT_EQ(made.status, 0) << made.out;
   EXPECT_TRUE(has(made, "pairs   198 of ")) << made.out;
   EXPECT_TRUE(has(made, "1 line left out: empty: " + folder.path("a.en") + ":8\n")) << made.out;
@@ -43,8 +43,8 @@ TEST(Prepare, TellsWhatIsInTheDataAndWritesVocabularies) {
     EXPECT_TRUE(folder.read(name).ends_with("</svg>\n")) << name;
   }
   // The same again, with one thread: the same bytes.
-  const Outcome again = shell("$regard prepare --threads 1 --train " + files + " --tokens words --size 20 --out " +
-                              folder.path("two") + " 2>&1");
+  const Outcome again = shell("$regard prepare --threads 1 --train " + files +
+                              " --tokenizer words --vocabulary 20 --out " + folder.path("two") + " 2>&1");
   EXPECT_EQ(again.status, 0);
   for (const char* name : {"source.vocabulary", "lengths.svg", "scatter.svg"}) {
     EXPECT_EQ(folder.read(std::string("out/") + name), folder.read(std::string("two/") + name));
@@ -53,7 +53,7 @@ TEST(Prepare, TellsWhatIsInTheDataAndWritesVocabularies) {
 
 TEST(Prepare, ReadsTheStandardInput) {
   const Outcome made =
-      shell("$regard corpus zh-en --lines 300 | $regard prepare --train - --tokens characters --joint 2>&1");
+      shell("$regard corpus zh-en --lines 300 | $regard prepare --train - --tokenizer characters --joint 2>&1");
   EXPECT_EQ(made.status, 0) << made.out;
   EXPECT_TRUE(has(made, "pairs   300 of the standard input\n")) << made.out;
   EXPECT_TRUE(has(made, "100.00 % of the tokens are known")) << made.out;
@@ -63,7 +63,8 @@ TEST(Prepare, LearnsPieces) {
   if (regard::find_pieces_module() == nullptr) GTEST_SKIP() << "SentencePiece was not there when this was built";
   const regard::TestFolder folder;
   const Outcome made = shell(
-      "$regard corpus zh-en --lines 2000 | $regard prepare --train - --tokens pieces --size 1200 --lower --joint "
+      "$regard corpus zh-en --lines 2000 | $regard prepare --train - --tokenizer pieces --vocabulary 1200 --lower "
+      "--joint "
       "--byte-fallback --out " +
       folder.path("out") + " 2>&1");
   EXPECT_EQ(made.status, 0) << made.out;
@@ -85,21 +86,21 @@ TEST(Prepare, MistakesAreOneLine) {
     EXPECT_TRUE(has(outcome, part)) << outcome.out;
   };
   mistake("", "--train");
-  mistake("--train " + a + " " + b + " --tokens words", "ends after line 1");
-  mistake("--train " + folder.path("none.tsv") + " --tokens words", "No such file");
-  mistake("--train " + empty + " --tokens words", "no pair of sentences");
-  mistake("--train " + a + " " + a + " --tokens word", "--tokens");
-  mistake("--train " + a + " " + a + " --tokens words --size 3", "vocabulary may have");
-  mistake("--train " + a + " " + a + " --tokens characters --dictionary " + b, "dictionary is for words");
-  mistake("--train " + a + " --columns 0,1 --tokens words", "--columns");
-  mistake("--train " + a + " --columns 1 --tokens words", "--columns");
+  mistake("--train " + a + " " + b + " --tokenizer words", "ends after line 1");
+  mistake("--train " + folder.path("none.tsv") + " --tokenizer words", "No such file");
+  mistake("--train " + empty + " --tokenizer words", "no pair of sentences");
+  mistake("--train " + a + " " + a + " --tokenizer word", "--tokenizer");
+  mistake("--train " + a + " " + a + " --tokenizer words --vocabulary 3", "vocabulary may have");
+  mistake("--train " + a + " " + a + " --tokenizer characters --dictionary " + b, "dictionary is for words");
+  mistake("--train " + a + " --columns 0,1 --tokenizer words", "--columns");
+  mistake("--train " + a + " --columns 1 --tokenizer words", "--columns");
   if (regard::find_pieces_module() != nullptr) {
     folder.write("many", "abcdefghijklmnopqrstuvwxyz\n");
     const std::string many = folder.path("many");
-    mistake("--train " + many + " " + many + " --size 10", "their characters alone take");
+    mistake("--train " + many + " " + many + " --vocabulary 10", "their characters alone take");
   }
-  mistake("--train " + a + " " + a + " " + a + " --tokens words", "");
-  mistake("--train " + a + " " + a + " --tokens words --out " + a + "/x", "folder");
+  mistake("--train " + a + " " + a + " " + a + " --tokenizer words", "");
+  mistake("--train " + a + " " + a + " --tokenizer words --out " + a + "/x", "folder");
 }
 
 }  // namespace
