@@ -17,7 +17,7 @@ using regard::Outcome;
 using regard::shell;
 
 TEST(Prepare, TellsWhatIsInTheDataAndWritesVocabularies) {
-  const regard::TestFolder folder;
+  const regard::Folder folder;
   std::string source, target;
   for (int i = 0; i < 200; ++i) {
     source += i == 7 ? "\n" : "he reads book number " + std::to_string(i % 20) + (i % 3 == 0 ? " today .\n" : " .\n");
@@ -25,13 +25,13 @@ TEST(Prepare, TellsWhatIsInTheDataAndWritesVocabularies) {
   }
   folder.write("a.en", source);
   folder.write("a.fr", target);
-  const std::string files = folder.path("a.en") + " " + folder.path("a.fr");
+  const std::string files = folder / "a.en" + " " + folder / "a.fr";
   const Outcome made = shell("$regard prepare --train " + files + " --tokenizer words --vocabulary 20 --out " +
-                             folder.path("out") + " 2>&1");
+                             folder / "out" + " 2>&1");
   EXPECT_EQ(made.status, 0) << made.out;
   EXPECT_TRUE(has(made, "pairs   198 of ")) << made.out;
-  EXPECT_TRUE(has(made, "1 line left out: empty: " + folder.path("a.en") + ":8\n")) << made.out;
-  EXPECT_TRUE(has(made, "1 line left out: not UTF-8: " + folder.path("a.fr") + ":10 (byte 1)\n")) << made.out;
+  EXPECT_TRUE(has(made, "1 line left out: empty: " + folder / "a.en" + ":8\n")) << made.out;
+  EXPECT_TRUE(has(made, "1 line left out: not UTF-8: " + folder / "a.fr" + ":10 (byte 1)\n")) << made.out;
   EXPECT_TRUE(has(made, "vocabulary 20 of which 16 occur")) << made.out;
   EXPECT_TRUE(has(made, "unknown most often: ")) << made.out;
   EXPECT_TRUE(has(made, "Tokens of a source sentence\n")) << made.out;
@@ -44,7 +44,7 @@ TEST(Prepare, TellsWhatIsInTheDataAndWritesVocabularies) {
   }
   // The same again, with one thread: the same bytes.
   const Outcome again = shell("$regard prepare --threads 1 --train " + files +
-                              " --tokenizer words --vocabulary 20 --out " + folder.path("two") + " 2>&1");
+                              " --tokenizer words --vocabulary 20 --out " + folder / "two" + " 2>&1");
   EXPECT_EQ(again.status, 0);
   for (const char* name : {"source.vocabulary", "lengths.svg", "scatter.svg"}) {
     EXPECT_EQ(folder.read(std::string("out/") + name), folder.read(std::string("two/") + name));
@@ -61,12 +61,12 @@ TEST(Prepare, ReadsTheStandardInput) {
 
 TEST(Prepare, LearnsPieces) {
   if (regard::find_pieces_module() == nullptr) GTEST_SKIP() << "SentencePiece was not there when this was built";
-  const regard::TestFolder folder;
+  const regard::Folder folder;
   const Outcome made = shell(
       "$regard corpus zh-en --lines 2000 | $regard prepare --train - --tokenizer pieces --vocabulary 1200 --lower "
       "--joint "
       "--byte-fallback --out " +
-      folder.path("out") + " 2>&1");
+      folder / "out" + " 2>&1");
   EXPECT_EQ(made.status, 0) << made.out;
   const auto pieces = regard::Tokenizer::from(folder.read("out/joint.vocabulary"));
   EXPECT_EQ(pieces->size(), 1200);
@@ -74,11 +74,11 @@ TEST(Prepare, LearnsPieces) {
 }
 
 TEST(Prepare, MistakesAreOneLine) {
-  const regard::TestFolder folder;
+  const regard::Folder folder;
   folder.write("a", "1\n2\n");
   folder.write("b", "1\n");
   folder.write("empty", "");
-  const std::string a = folder.path("a"), b = folder.path("b"), empty = folder.path("empty");
+  const std::string a = folder / "a", b = folder / "b", empty = folder / "empty";
   const auto mistake = [&](const std::string& arguments, const std::string& part) {
     const Outcome outcome = shell("$regard prepare " + arguments + " 2>&1 >/dev/null");
     EXPECT_EQ(outcome.status, 2) << arguments << ": " << outcome.out;
@@ -87,7 +87,7 @@ TEST(Prepare, MistakesAreOneLine) {
   };
   mistake("", "--train");
   mistake("--train " + a + " " + b + " --tokenizer words", "ends after line 1");
-  mistake("--train " + folder.path("none.tsv") + " --tokenizer words", "No such file");
+  mistake("--train " + folder / "none.tsv" + " --tokenizer words", "No such file");
   mistake("--train " + empty + " --tokenizer words", "no pair of sentences");
   mistake("--train " + a + " " + a + " --tokenizer word", "--tokenizer");
   mistake("--train " + a + " " + a + " --tokenizer words --vocabulary 3", "vocabulary may have");
@@ -96,7 +96,7 @@ TEST(Prepare, MistakesAreOneLine) {
   mistake("--train " + a + " --columns 1 --tokenizer words", "--columns");
   if (regard::find_pieces_module() != nullptr) {
     folder.write("many", "abcdefghijklmnopqrstuvwxyz\n");
-    const std::string many = folder.path("many");
+    const std::string many = folder / "many";
     mistake("--train " + many + " " + many + " --vocabulary 10", "their characters alone take");
   }
   mistake("--train " + a + " " + a + " " + a + " --tokenizer words", "");

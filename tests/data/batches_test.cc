@@ -196,7 +196,7 @@ TEST(Batches, WithoutShufflingAllEpochsAreEqual) {
 }
 
 TEST(Batches, GoOnFromEveryPositionAsIfNothingHadHappened) {
-  const TestFolder folder;
+  const Folder folder;
   std::string source, target;
   for (const LinePair& pair : pairs(120)) {
     source += pair.line % 11 == 0 ? "\n" : pair.source + "\n";
@@ -307,7 +307,7 @@ TEST(Batches, SortingSavesPadding) {
 }
 
 TEST(Batches, AFileLargerThanMemoryIsReadWithinAWindow) {
-  const TestFolder folder;
+  const Folder folder;
   std::string text;
   for (const LinePair& pair : pairs(60'000)) text += pair.source + "\t" + pair.target + "\n";
   PairBatches batches = made(std::make_unique<PairReader>(PairFiles{.source = folder.write("a.tsv", text)}),

@@ -77,7 +77,7 @@ TEST(Utf8, AcceptsWhatIsWellFormedAndNothingElse) {
 }
 
 TEST(Lines, EndsAndMarksAreTakenAway) {
-  const TestFolder folder;
+  const Folder folder;
   const auto lines = [&](const std::string& bytes) {
     LineReader reader(folder.write("a", bytes));
     return all_lines(reader);
@@ -95,11 +95,11 @@ TEST(Lines, EndsAndMarksAreTakenAway) {
 }
 
 TEST(Lines, OneByteTooLongIsTooLongAndNeverHeld) {
-  const TestFolder folder;
+  const Folder folder;
   const std::string five(5, 'x'), six(6, 'x'), huge(1 << 20, 'y');
   LineReader reader(folder.write("a", five + "\n" + five + "\r\n" + six + "\n" + huge + "\n" + six + "\r\nend"), 5);
   EXPECT_EQ(all_lines(reader), (Texts{five, five, "TOO LONG", "TOO LONG", "TOO LONG", "end"}));
-  LineReader again(folder.path("a"), 5);
+  LineReader again(folder / "a", 5);
   for (LineReader::Line line; again.next(line);) {
     EXPECT_LT(line.text.capacity(), 64u);
     EXPECT_LT(again.held(), std::size_t{200'000});
@@ -107,7 +107,7 @@ TEST(Lines, OneByteTooLongIsTooLongAndNeverHeld) {
 }
 
 TEST(Lines, CrossTheBlocksThatAreRead) {
-  const TestFolder folder;
+  const Folder folder;
   for (const std::size_t length : {65534u, 65535u, 65536u, 65537u, 131072u}) {
     const std::string line(length, 'a');
     LineReader reader(folder.write("a", line + "\r\n" + line + "\nb"));
@@ -116,7 +116,7 @@ TEST(Lines, CrossTheBlocksThatAreRead) {
 }
 
 TEST(Lines, GoOnFromEveryPosition) {
-  const TestFolder folder;
+  const Folder folder;
   const std::string bytes = "\xEF\xBB\xBFone\r\n\ntwo\n" + std::string(70'000, 'z') + "\nlast";
   Texts files = {folder.write("plain", bytes)};
 #if REGARD_TEXT_LIBRARIES
@@ -150,21 +150,21 @@ TEST(Lines, GoOnFromEveryPosition) {
 }
 
 TEST(Lines, AnotherFileUnderTheSameNameIsNoticed) {
-  const TestFolder folder;
+  const Folder folder;
   LineReader reader(folder.write("a", "one\ntwo\nthree\n"));
   EXPECT_NE(what([&] { reader.seek({2, 6}); }).find("no line ends at byte 6"), std::string::npos);
   EXPECT_NE(what([&] { reader.seek({2, 600}); }).find("the file has 14"), std::string::npos);
 }
 
 TEST(Lines, WhatCannotBeReadIsNamed) {
-  const TestFolder folder;
-  EXPECT_NE(what([&] { LineReader reader(folder.path("none")); }).find("none': No such file"), std::string::npos);
-  EXPECT_NE(what([&] { LineReader reader(folder.path("")); }).find("Is a directory"), std::string::npos);
+  const Folder folder;
+  EXPECT_NE(what([&] { LineReader reader(folder / "none"); }).find("none': No such file"), std::string::npos);
+  EXPECT_NE(what([&] { LineReader reader(folder / ""); }).find("Is a directory"), std::string::npos);
   EXPECT_FALSE(what([] { LineReader reader(""); }).empty());
 }
 
 TEST(Lines, StandardInputIsReadOnce) {
-  const TestFolder folder;
+  const Folder folder;
   int ends[2];
   ASSERT_EQ(pipe(ends), 0);
   ASSERT_EQ(write(ends[1], "a\tb\nc\td\ne\tf\n", 12), 12);
@@ -189,13 +189,13 @@ TEST(Lines, StandardInputIsReadOnce) {
 
 #if REGARD_TEXT_LIBRARIES
 TEST(Lines, SeveralGzipFilesAfterOneAnotherAreOne) {
-  const TestFolder folder;
+  const Folder folder;
   LineReader reader(folder.write("a", packed("one\ntw") + packed("o\n") + packed("") + std::string(512, '\0')));
   EXPECT_EQ(all_lines(reader), (Texts{"one", "two"}));
 }
 
 TEST(Lines, GzipThatIsCutAnywhereIsAnError) {
-  const TestFolder folder;
+  const Folder folder;
   std::string text;
   for (int i = 0; i < 300; ++i) text += std::to_string(i * i) + "\n";
   const std::string whole = packed(text);
@@ -221,14 +221,14 @@ TEST(Lines, GzipThatIsCutAnywhereIsAnError) {
 }
 
 TEST(Pairs, ComeFromTwoPackedFilesOrOne) {
-  const TestFolder folder;
+  const Folder folder;
   const std::string a = folder.write("a", packed("eins\nzwei\n")), b = folder.write("b", "one\ntwo");
   PairReader reader({.source = a, .target = b});
   EXPECT_EQ(all_pairs(reader), (Texts{"1|eins|one", "2|zwei|two"}));
 }
 
 TEST(Pairs, ComeFromJson) {
-  const TestFolder folder;
+  const Folder folder;
   const std::string file = folder.write("a.jsonl",
                                         "{\"source\": \"\\u4ed6\", \"n\": [1, {}], \"target\": \"he\\tshe\"}\n"
                                         "{\"source\": \"x\"}\n"
@@ -252,7 +252,7 @@ TEST(Pairs, ComeFromJson) {
 #endif
 
 TEST(Pairs, ComeFromColumns) {
-  const TestFolder folder;
+  const Folder folder;
   const std::string file = folder.write("a.tsv", "1\ta\tx\n2\tb\ty\textra\r\n3\tc\n\n5\t\tz\n6\td\tw");
   PairReader reader({.source = file, .source_column = 3, .target_column = 2});
   EXPECT_EQ(all_pairs(reader), (Texts{"1|x|a", "2|y|b", "6|w|d"}));
@@ -266,7 +266,7 @@ TEST(Pairs, ComeFromColumns) {
 }
 
 TEST(Pairs, EveryFaultIsReportedWithFileAndLine) {
-  const TestFolder folder;
+  const Folder folder;
   const std::string a = folder.write("a", std::string("good\nb\xFF\nc\n  \ne\0x\nf\ng\n", 21));
   const std::string b = folder.write("b", "gut\nb\nc\xE4\xBD\nd\ne\n" + std::string(50, 'f') + "\nG\n");
   PairReader reader({.source = a, .target = b, .longest = 20});
@@ -281,7 +281,7 @@ TEST(Pairs, EveryFaultIsReportedWithFileAndLine) {
 }
 
 TEST(Pairs, OnlyTheFirstPlacesOfAFaultAreKept) {
-  const TestFolder folder;
+  const Folder folder;
   std::string many;
   for (int i = 0; i < 1000; ++i) many += "\t\n";
   PairReader reader({.source = folder.write("a", many)});
@@ -292,7 +292,7 @@ TEST(Pairs, OnlyTheFirstPlacesOfAFaultAreKept) {
 }
 
 TEST(Pairs, UnequalLengthsAreAnErrorThatNamesBoth) {
-  const TestFolder folder;
+  const Folder folder;
   const std::string a = folder.write("a", "1\n2\n3"), b = folder.write("b", "1\n2\n"), empty = folder.write("c", "");
   const auto read = [&](const std::string& first, const std::string& second) {
     return what([&] {
@@ -307,7 +307,7 @@ TEST(Pairs, UnequalLengthsAreAnErrorThatNamesBoth) {
 }
 
 TEST(Pairs, GoOnFromEveryPosition) {
-  const TestFolder folder;
+  const Folder folder;
   std::string a, b;
   for (int i = 0; i < 50; ++i) {
     a += i % 7 == 3 ? "\n" : "a" + std::to_string(i * i * i) + "\n";
@@ -330,7 +330,7 @@ TEST(Pairs, GoOnFromEveryPosition) {
 }
 
 TEST(Pairs, ALargeFileIsReadInLittleMemory) {
-  const TestFolder folder;
+  const Folder folder;
   std::string text;
   for (int i = 0; i < 200'000; ++i) text += "some words of line " + std::to_string(i) + "\tand more of them\n";
   PairReader reader({.source = folder.write("a", text)});

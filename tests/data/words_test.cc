@@ -104,7 +104,7 @@ TEST(Words, ChineseIsCutByWhatTheTextItselfTells) {
 }
 
 TEST(Words, TheUsersDictionaryCounts) {
-  const TestFolder folder;
+  const Folder folder;
   const std::string file = folder.write("names", "# names\n\n我们\n香蕉很 1000000\n");
   const auto words = build_words(each_of(kChinese), {.user = read_user_words(file)});
   EXPECT_EQ(parts(*words, "我们喜欢香蕉很"), (Texts{"我们", "喜欢", "香蕉很"}));
