@@ -135,6 +135,11 @@ TEST(Pieces, IdsOffsetsAndTextsAreThoseOfTheLibrary) {
   for (const std::string& text : hostile_texts()) {
     if (text.find('\0') == std::string::npos) tests.push_back(text);
   }
+  // The same letter many times: which of equal pairs is joined first shows here.
+  for (const char* text :
+       {"ooo loooool ooooooo", "lll allll", "sss ngngng aaa ththth", "一一一 丁丁丁丁丁", "nnnnn ttt eee"}) {
+    tests.emplace_back(text);
+  }
   const Texts variants = {
       "--vocab_size=700",
       "--vocab_size=900 --byte_fallback=true --character_coverage=0.98 --normalization_rule_name=nmt_nfkc_cf",
