@@ -8,10 +8,8 @@
 #include "base/check.h"
 #include "data/batches.h"
 #include "data/bytes.h"
-#include "data/characters.h"
 #include "data/corpus.h"
-#include "data/train_pieces.h"
-#include "data/words.h"
+#include "data/prepare.h"
 #include "decode/bleu.h"
 #include "io/json.h"
 #include "io/model_file.h"
@@ -44,55 +42,17 @@ class CorpusStream final : public PairStream {
   std::uint64_t lines_, at_ = 0;
 };
 
-struct Tokenizers {
-  std::shared_ptr<const Tokenizer> source, target;
-};
-
-std::unique_ptr<PairStream> open_training(const TranslationData& data, std::uint64_t seed) {
-  if (!data.builtin.empty()) {
+OpenPairs training_pairs(const TranslationData& data, std::uint64_t seed) {
+  if (data.builtin.empty()) return open_pairs(data.train.value());
+  return [data, seed] {
     return std::make_unique<CorpusStream>(data.builtin, seed, Corpus::Split::kTrain, data.builtin_lines);
-  }
-  return std::make_unique<PairReader>(data.train.value());
-}
-
-std::unique_ptr<PairStream> open_validation(const TranslationData& data, std::uint64_t seed) {
-  if (!data.builtin.empty() && !data.valid) {
-    return std::make_unique<CorpusStream>(data.builtin, seed, Corpus::Split::kTest, data.builtin_tests);
-  }
-  return data.valid ? std::make_unique<PairReader>(*data.valid) : nullptr;
-}
-
-std::shared_ptr<const Tokenizer> build(const EachText& texts, const TranslationData& data,
-                                       const TranslationSettings& settings) {
-  const auto least = static_cast<std::uint64_t>(settings.least_count);
-  if (settings.tokenizer == "characters") {
-    return build_characters(texts, {.size = settings.vocabulary, .lower = settings.lower});
-  }
-  if (settings.tokenizer == "words") {
-    WordSettings words{.size = settings.vocabulary, .least_count = least, .lower = settings.lower};
-    if (!data.dictionary.empty()) words.user = read_user_words(data.dictionary);
-    return build_words(texts, words);
-  }
-  return train_pieces(
-      texts, {.size = settings.vocabulary, .unigram = settings.tokenizer == "unigram", .lower = settings.lower});
-}
-
-Tokenizers build_tokenizers(const TranslationData& data, const TranslationSettings& settings, const Context& context) {
-  const auto texts = [&](bool source, bool target) -> EachText {
-    return [&, source, target](const std::function<void(std::string_view)>& each) {
-      const std::unique_ptr<PairStream> pairs = open_training(data, settings.seed);
-      for (LinePair pair; pairs->next(pair);) {
-        stop_if_asked(context);
-        if (source) each(pair.source);
-        if (target) each(pair.target);
-      }
-    };
   };
-  if (settings.joint) {
-    const auto both = build(texts(true, true), data, settings);
-    return {both, both};
-  }
-  return {build(texts(true, false), data, settings), build(texts(false, true), data, settings)};
+}
+
+std::unique_ptr<PairStream> validation_pairs(const TranslationData& data, std::uint64_t seed) {
+  if (data.valid) return open_pairs(*data.valid)();
+  if (data.builtin.empty()) return nullptr;
+  return std::make_unique<CorpusStream>(data.builtin, seed, Corpus::Split::kTest, data.builtin_tests);
 }
 
 BatchSettings ends_of(const Tokenizer& target) {
@@ -201,7 +161,7 @@ struct ValidationSet {
   std::vector<SequencePair> pairs;
 };
 
-ValidationSet read_validation(PairStream& stream, const Tokenizers& tokenizers, const Context& context) {
+ValidationSet read_validation(PairStream& stream, const TokenizerPair& tokenizers, const Context& context) {
   ValidationSet set;
   for (LinePair pair; stream.next(pair);) {
     stop_if_asked(context);
@@ -370,19 +330,26 @@ LoopResult train_translation(const TranslationData& data, const ModelSettings& a
     make_model(Builder(unused, RandomKey(0)), model_settings);
   }
 
+  const OpenPairs open = training_pairs(data, settings.seed);
   std::uint64_t pairs = 0;
   {
-    const std::unique_ptr<PairStream> stream = open_training(data, settings.seed);
+    const std::unique_ptr<PairStream> stream = open();
     for (LinePair pair; stream->next(pair);) {
       if (++pairs % 1024 == 0) stop_if_asked(context);
     }
     check(pairs > 0, "training: ", stream->name(), " has no pair");
-    check(stream->can_seek(), "training: ", stream->name(), " can be read only once: write it to a file first");
     if (const auto* reader = dynamic_cast<const PairReader*>(stream.get())) {
       if (reader->report().dropped() > 0) say(reader->report().text());
     }
   }
-  const Tokenizers tokenizers = build_tokenizers(data, settings, context);
+  const TokenizerPair tokenizers = build_tokenizers(open,
+                                                    {.kind = settings.tokenizer,
+                                                     .size = settings.vocabulary,
+                                                     .joint = settings.joint,
+                                                     .lower = settings.lower,
+                                                     .least_count = static_cast<std::uint64_t>(settings.least_count),
+                                                     .dictionary = data.dictionary},
+                                                    context);
   model_settings.source_words = tokenizers.source->size();
   model_settings.target_words = tokenizers.target->size();
   say("Text   ", pairs, " pairs; ", settings.tokenizer, ": ", model_settings.source_words, " of the source, ",
@@ -399,7 +366,7 @@ LoopResult train_translation(const TranslationData& data, const ModelSettings& a
   say("Model  ", model_settings.family, ", ", parameters.count(), " weights");
 
   const BatchSettings ends = ends_of(*tokenizers.target);
-  Feed feed(PairBatches(open_training(data, settings.seed), tokenizers.source, tokenizers.target,
+  Feed feed(PairBatches(open(), tokenizers.source, tokenizers.target,
                         {.tokens = settings.batch_tokens,
                          .sentences = settings.batch_sentences,
                          .longest = settings.longest_text,
@@ -423,7 +390,7 @@ LoopResult train_translation(const TranslationData& data, const ModelSettings& a
 
   ValidationSet validation;
   Batch looked_at;
-  if (const std::unique_ptr<PairStream> stream = open_validation(data, settings.seed)) {
+  if (const std::unique_ptr<PairStream> stream = validation_pairs(data, settings.seed)) {
     validation = read_validation(*stream, tokenizers, context);
     const std::size_t some = std::min<std::size_t>(16, validation.pairs.size());
     looked_at = make_batch(std::span(validation.pairs).first(some), ends);
@@ -453,7 +420,7 @@ LoopResult train_translation(const TranslationData& data, const ModelSettings& a
 
 struct Translator::Impl {
   ModelSettings settings;
-  Tokenizers tokenizers;
+  TokenizerPair tokenizers;
   Parameters parameters;
   std::unique_ptr<SequenceModel> model;
   BatchSettings ends;
