@@ -193,14 +193,15 @@ def measure(case, regard, peer, limit, rounds):
     return result
 
 
-def extra_memory(case, name, command, cores, threads, folder):
-    """Bytes that a call takes at its peak, in a process of its own with the memory of a plain program."""
+def extra_memory(case, name, command, cores, threads, folder, way):
+    """Bytes that the first two calls take at their peak, in a process of its own with the memory of a plain program."""
     side = Side(name, command, cores, threads, keeps_memory=False)
     try:
-        if name != "regard":
+        if name == "regard":
+            side.ask("prepare", case["case"], folder)
+        else:
             side.ask("case", json.dumps(case))
-        side.ask("prepare", case["case"], folder)
-        return float(side.ask("memory", case["case"])[0])
+        return float(side.ask("memory", case["case"], folder, way)[0])
     finally:
         side.end()
 
@@ -307,7 +308,7 @@ def main():
                     result = measure_quietly(case, regard, peer, limit, rounds)
                     result |= {"way": way, "gap": gap, "difference": difference}
                     if case["memory"] and peer:
-                        result |= {each: extra_memory(case, of, commands[of], cores, threads, folder)
+                        result |= {each: extra_memory(case, of, commands[of], cores, threads, folder, way)
                                    for each, of in (("memory", "regard"), ("peer_memory", peer_name))}
                     results.append(result)
                     print(json.dumps(result | {"machine": machine}) if arguments.json else line(result), flush=True)

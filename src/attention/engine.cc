@@ -115,6 +115,7 @@ void fetch_unit(const View<T>& view, std::int64_t number, const T* context, cons
 template <class T>
 void forward_all(const View<T>& view, const Plan& plan, Arena& arena, T* context, T* peaks, T* taus) {
   const std::int64_t units = view.units(), lists = view.batch * units, sharing = view.unit_heads();
+  const Arena::Scope temporary(arena);
   const ForwardRoom<T> room(view, plan, arena);
   const std::int64_t workers = room.workers, slots = room.slots;
   const PreparedKeys<T>& keys = room.keys;

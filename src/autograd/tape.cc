@@ -19,9 +19,43 @@ struct Tape::Packed {
   const void* data = nullptr;  // of the value that was packed
 };
 
+namespace {
+
+// Whether the value may have the memory of another, or somebody else's.
+bool shares_memory(Op op) { return op == Op::reshape || op == Op::slice || op == Op::constant || op == Op::parameter; }
+
+// Whether the backward pass may look at the operation's own result.
+bool looks_again(Op op) {
+  switch (op) {
+    case Op::matmul:
+    case Op::add:
+    case Op::subtract:
+    case Op::multiply:
+    case Op::concat:
+    case Op::transpose:
+    case Op::dropout:
+    case Op::embedding:
+    case Op::layer_norm:
+      return false;
+    default:
+      return true;
+  }
+}
+
+}  // namespace
+
+thread_local Tape::Lending Tape::lending_;
+
 void Var::undefined() { fail(ErrorKind::kInput, "a Var that stands for nothing was read"); }
 
-const Tensor& Var::value() const { return tape().node(*this).value; }
+const Tensor& Var::made() const { return tape().node(*this).value; }
+
+const Tensor& Var::value() const {
+  const Tape::Node& found = tape().node(*this);
+  if (found.released) [[unlikely]]
+    fail(ErrorKind::kInternal, "the value of ", name_of(found.op), ", ", found.value, ", was read after its release");
+  return found.value;
+}
 
 bool Var::needs_gradient() const { return tape_ != nullptr && tape_->node(*this).needs; }
 
@@ -32,6 +66,11 @@ Tape::Tape(Gradients& gradients) : arena_(std::make_unique<Arena>()), gradients_
 Tape::~Tape() { reset(); }
 
 void* Tape::allocate(std::size_t bytes) { return arena_->allocate(bytes); }
+
+Tensor Tape::make_lasting(const Shape& shape, DType type) {
+  const Arena::Scope scope(*arena_, true);
+  return make(shape, type);
+}
 
 void Tape::wrong_var(Var x) const {
   fail(ErrorKind::kInternal,
@@ -79,11 +118,11 @@ Target Tape::target(Var x) {
     return {slot.gradient, !std::exchange(slot.fresh, false)};
   }
   if (wanted.reached && wanted.borrowed) {
-    const Tensor lender = std::exchange(wanted.gradient, make(wanted.value.shape(), wanted.value.dtype()));
+    const Tensor lender = std::exchange(wanted.gradient, make_lasting(wanted.value.shape(), wanted.value.dtype()));
     wanted.gradient.copy_from(lender);
     wanted.borrowed = false;
   }
-  if (!wanted.gradient.defined()) wanted.gradient = make(wanted.value.shape(), wanted.value.dtype());
+  if (!wanted.gradient.defined()) wanted.gradient = make_lasting(wanted.value.shape(), wanted.value.dtype());
   return {wanted.gradient, std::exchange(wanted.reached, true)};
 }
 
@@ -103,7 +142,7 @@ Target Tape::target_rows(Var x, std::span<const std::int32_t> rows) {
 
 void Tape::make_room(Gradients::Slot& slot) {
   if (!std::exchange(slot.lent, false)) return;
-  slot.kept = make(slot.gradient.shape(), slot.gradient.dtype());
+  slot.kept = make_lasting(slot.gradient.shape(), slot.gradient.dtype());
   slot.kept.copy_from(slot.gradient);
 }
 
@@ -126,10 +165,15 @@ Tape::GivenBack Tape::give_back(Var x) {
 
 void Tape::pass(Var x, const Tensor& gradient) {
   Node& wanted = node(x);
-  if (wanted.needs && wanted.parameter == nullptr && !wanted.reached) {
+  const bool lends =
+      lending_.lender == nullptr || lending_.lender->gradient.raw() == gradient.raw();  // not what is gone soon
+  if (wanted.needs && wanted.parameter == nullptr && !wanted.reached && lends) {
+    if (wanted.gradient.defined()) arena_->recycle(wanted.gradient.raw(), wanted.gradient.bytes());
     wanted.gradient = gradient.reshape(wanted.value.shape());
     wanted.reached = true;
     wanted.borrowed = true;
+    lending_.borrower = &wanted;
+    ++lending_.borrowers;
     return;
   }
   if (const Target to = target(x)) {
@@ -162,7 +206,7 @@ PackedMatrix Tape::packed(Var b, bool transposed) {
   return entry.matrix;
 }
 
-void Tape::backward(Var loss) {
+Tensor Tape::one(Var loss) {
   const Tensor& value = node(loss).value;
   check(value.size() == 1, "backward: the loss must be a single number, got shape ", value.shape());
   Tensor seed = make(value.shape(), value.dtype());
@@ -171,11 +215,16 @@ void Tape::backward(Var loss) {
   } else {
     *seed.data<float>() = 1;
   }
-  backward(loss, seed);
+  return seed;
 }
 
-void Tape::backward(Var output, const Tensor& seed) {
+void Tape::backward(Var loss) { go_back(loss, one(loss), false); }
+void Tape::backward_last(Var loss) { go_back(loss, one(loss), true); }
+void Tape::backward(Var output, const Tensor& seed) { go_back(output, seed, false); }
+
+void Tape::go_back(Var output, const Tensor& seed, bool last) {
   const FloatMode mode;
+  lending_.lender = nullptr;
   Node& top = node(output);
   check(top.needs, "backward: nothing that leads to this value has a gradient");
   check(seed.shape() == top.value.shape() && seed.dtype() == top.value.dtype(), "backward: the seed is ", seed,
@@ -186,7 +235,7 @@ void Tape::backward(Var output, const Tensor& seed) {
       old.reached = false;
       if (std::exchange(old.borrowed, false)) old.gradient = Tensor();
     } else if (old.reached && old.borrowed) {  // an input keeps what it has; its lender is about to be written again
-      const Tensor lender = std::exchange(old.gradient, make(old.value.shape(), old.value.dtype()));
+      const Tensor lender = std::exchange(old.gradient, make_lasting(old.value.shape(), old.value.dtype()));
       old.gradient.copy_from(lender);
       old.borrowed = false;
     }
@@ -194,14 +243,48 @@ void Tape::backward(Var output, const Tensor& seed) {
   pass(output, seed);
   for (std::size_t i = output.index_ + 1; i-- > 0;) {
     Node& current = chunks_[i / kChunk][i % kChunk];
-    if (current.reached && current.back != nullptr) current.back(current.closure, current.gradient);
+    if (!current.reached || current.back == nullptr) continue;
+    lending_.lender = &current;
+    lending_.borrowers = 0;
+    {
+      const Arena::Scope temporary(*arena_);
+      current.back(current.closure, current.gradient);
+    }
+    let_go(current);
+    if (last) give_value(current);
   }
+}
+
+void Tape::let_go(Node& done) {
+  lending_.lender = nullptr;
+  if (done.kept) return;
+  if (!done.borrowed) {
+    const bool taken = lending_.borrowers > 1 || (lending_.borrowers == 1 && lending_.borrower->borrowed);
+    if (!taken) arena_->recycle(done.gradient.raw(), done.gradient.bytes());
+    if (taken && lending_.borrowers == 1) lending_.borrower->borrowed = false;  // the memory is theirs now
+  }
+  done.gradient = Tensor();
+  done.reached = done.borrowed = false;
+}
+
+void Tape::keep(Var x) { node(x).kept = true; }
+
+void Tape::release(Var x) {
+  Node& wanted = node(x);
+  if (!looks_again(wanted.op)) give_value(wanted);
+}
+
+void Tape::give_value(Node& done) {
+  if (shares_memory(done.op) || std::exchange(done.released, true)) return;
+  arena_->recycle(done.value.raw(), done.value.bytes());
 }
 
 const Tensor& Tape::gradient(Var x) const {
   static const Tensor none;
   const Node& wanted = node(x);
   if (wanted.parameter != nullptr && gradients_ != nullptr) return gradients_->of(*wanted.parameter);
+  check(wanted.back == nullptr || wanted.kept, "gradient: of a result (", name_of(wanted.op),
+        ") that was not kept: call keep before backward");
   return wanted.reached ? wanted.gradient : none;
 }
 

@@ -16,7 +16,7 @@
 //     check CASE                   the distance from the reference, 1 being the largest allowed
 //     run CASE SAMPLES CALLS       warms up, then SAMPLES times the mean time of CALLS calls, in seconds, on one line
 //     output CASE FILE             writes the result of the last call
-//     memory CASE                  bytes that one call takes at its peak beyond what the process holds
+//     memory CASE FOLDER WAY       bytes that the first two calls take at their peak beyond what the process holds
 //     quit
 //
 // Every answer ends with a line `ok` or `error TEXT`. Peers (bench/peers) speak the same, except that they are told of

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <functional>
+#include <optional>
 
 #include "cli/bench.h"
 #include "models/presets.h"
@@ -59,8 +60,7 @@ struct Training {
   explicit Training(const Size& size)
       : batch(make_batch(pairs_of(size), {.begin = 1, .end = 2})),
         model(make_model(Builder(parameters, RandomKey(7)), settings_of(size))),
-        optimizer(parameters, {.beta2 = 0.98}),
-        trainer(parameters, optimizer, {.clip = 1}) {
+        optimizer(parameters, {.beta2 = 0.98}) {
     const auto numbers = [](const Tensor& ids) {
       return std::vector<float>(ids.data<std::int32_t>(), ids.data<std::int32_t>() + ids.size());
     };
@@ -73,21 +73,22 @@ struct Training {
   }
 
   void step() {
-    trainer.begin();
-    trainer.add([&](Tape& tape) -> LossPart {
-      const auto key = RandomKey(9).at(static_cast<std::uint64_t>(trainer.steps()));
+    if (!trainer) trainer.emplace(parameters, optimizer, TrainerSettings{.clip = 1});
+    trainer->begin();
+    trainer->add([&](Tape& tape) -> LossPart {
+      const auto key = RandomKey(9).at(static_cast<std::uint64_t>(trainer->steps()));
       return {model->loss(tape, batch, {.label_smoothing = 0.1, .training = true, .key = key}).sum,
               static_cast<double>(batch.target_count)};
     });
-    const StepResult result = trainer.finish(1e-4);
-    if (trainer.steps() == 1) loss = static_cast<float>(result.loss);  // later ones know the batch by heart
+    const StepResult result = trainer->finish(1e-4);
+    if (trainer->steps() == 1) loss = static_cast<float>(result.loss);  // later ones know the batch by heart
   }
 
   Parameters parameters;
   Batch batch;
   std::unique_ptr<SequenceModel> model;
   Adam optimizer;
-  Trainer trainer;
+  std::optional<Trainer> trainer;  // with the first step, as PyTorch does: gradients and moments count as its memory
   std::vector<float> source, previous, targets, lengths, counted;
   float loss = 0;
 };

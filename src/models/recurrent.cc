@@ -207,7 +207,9 @@ RecurrentModel::Encoded RecurrentModel::encode(Tape& tape, const Batch& batch, c
       from.data<std::int32_t>()[i] =
           static_cast<std::int32_t>(i % time * size) + order[static_cast<std::size_t>(i / time)];
     }
-    made.memory = attention_->prepare(embedding(reshape(read.states, {time * size, context_width()}), from));
+    const Var annotations = embedding(reshape(read.states, {time * size, context_width()}), from);
+    tape.release(read.states);
+    made.memory = attention_->prepare(annotations);
   } else {
     made.summary =
         directions == 1 ? last(read.last, top, 0) : concat({last(read.last, top, 0), last(read.last, top, 1)}, 1);
@@ -224,8 +226,10 @@ AttendOptions RecurrentModel::looking(const LossOptions& options, std::span<cons
 }
 
 Var RecurrentModel::read_out(Var states, Var contexts, Var words) const {
-  return feeds() ? tanh(readout_(concat({contexts, states}, -1)))
-                 : tanh(readout_(concat({states, contexts, words}, -1)));
+  const Var projected = readout_(feeds() ? concat({contexts, states}, -1) : concat({states, contexts, words}, -1));
+  const Var made = tanh(projected);
+  made.tape().release(projected);
+  return made;
 }
 
 Var RecurrentModel::first_fed(Tape& tape, std::int64_t rows, DType type) const {
@@ -277,24 +281,35 @@ Var RecurrentModel::read(Tape& tape, const Batch& batch, const Plan& plan, const
       rows = plan.rows[at];
     }
     Var input = slice(inputs, 0, begin, begin + rows), context = encoded.summary;
+    const auto add = [&](Var product) {
+      input = input + product;
+      tape.release(product);
+    };
     if (feeds()) {
-      input = input + context_(fed);
+      add(context_(fed));
     } else if (attends()) {
       context = look(now[0].state, t);
-      input = input + context_(context);
+      add(context_(context));
     } else {
       input = input + added;
     }
     for (std::size_t i = 0; i < now.size(); ++i) {
       if (i > 0) input = decoder_[i].project(drop(now[i - 1].state, options.key.at(kDecoder).at(i), begin));
       now[i] = decoder_[i].step(input, now[i]);
+      tape.release(input);  // cells go back by their gates
     }
     states[at] = now.back().state;
     contexts[at] = context;
     if (feeds()) states[at] = fed = read_out(now.back().state, look(now.back().state, t), {});
   }
-  const Var top = concat(states, 0);
-  return drop(feeds() ? top : read_out(top, concat(contexts, 0), words), options.key.at(kReadOut));
+  tape.release(inputs);
+  Var top = concat(states, 0);
+  if (!feeds()) {
+    const Var below = top, looked = concat(contexts, 0);
+    top = read_out(below, looked, words);
+    for (const Var each : {below, looked}) tape.release(each);
+  }
+  return drop(top, options.key.at(kReadOut));
 }
 
 SequenceModel::Loss RecurrentModel::loss(Tape& tape, const Batch& batch, const LossOptions& options) const {

@@ -85,12 +85,19 @@ Transformer::Transformer(const Builder& builder, const TransformerSettings& give
 Var Transformer::embed(Tape& tape, const Embedding& table, const Position& position, const Tensor& ids,
                        std::int64_t first) const {
   const Var words = table(tape, ids);
-  return position(words * number(tape, std::sqrt(static_cast<double>(settings_.width)), words.dtype()), first);
+  const Var scaled = words * number(tape, std::sqrt(static_cast<double>(settings_.width)), words.dtype());
+  tape.release(words);
+  const Var placed = position(scaled, first);
+  if (settings_.positions != PositionKind::kNone) tape.release(scaled);
+  return placed;
 }
 
-// x [batch, time, …]: an element's number in its example does not depend on how far the batch is padded.
+// x [batch, time, …]: an element's number in its example does not depend on how far the batch is padded. Takes x over.
 Var Transformer::drop(Var x, float p, const Pass& pass, std::uint64_t site) const {
-  return pass.options.training && p > 0 ? dropout(x, p, pass.options.key.at(site), pass.ids) : x;
+  if (!pass.options.training || p == 0) return x;
+  const Var dropped = dropout(x, p, pass.options.key.at(site), pass.ids);
+  x.tape().release(x);
+  return dropped;
 }
 
 AttendOptions Transformer::looking(const Pass& pass, std::uint64_t site) const {
@@ -103,12 +110,15 @@ AttendOptions Transformer::looking(const Pass& pass, std::uint64_t site) const {
 Var Transformer::before(const LayerNorm& norm, Var x) const { return settings_.norm == NormPlace::kPre ? norm(x) : x; }
 
 Var Transformer::after(const LayerNorm& norm, Var x, Var part) const {
-  return settings_.norm == NormPlace::kPre ? x + part : norm(x + part);
+  const Var both = x + part;
+  x.tape().release(part);
+  return settings_.norm == NormPlace::kPre ? both : norm(both);
 }
 
 Var Transformer::feed_forward(const Linear& inner, const Linear& outer, Var x, const Pass& pass,
                               std::uint64_t site) const {
-  const Var hidden = activate(settings_.activation, inner(x));
+  const Var projected = inner(x), hidden = activate(settings_.activation, projected);
+  if (settings_.activation == Activation::kRelu) x.tape().release(projected);  // it goes back by its result
   return drop(outer(drop(hidden, settings_.activation_dropout, pass, site + kInner)), settings_.dropout, pass,
               site + kOuter);
 }

@@ -121,6 +121,13 @@ void check_three(const char* what, Var x) {
         ": expected three dimensions: [batch, length, width]");
 }
 
+// The heads of a projection, which nobody reads again where they are a copy of it.
+Var apart(Var projected, std::int64_t heads) {
+  const Var made = to_heads(projected, heads);
+  if (heads > 1) projected.tape().release(projected);
+  return made;
+}
+
 }  // namespace
 
 MultiHeadMemory MultiHead::remember(Var keys, Var values) const {
@@ -131,9 +138,9 @@ MultiHeadMemory MultiHead::remember(Var keys, Var values) const {
     const Needs needs = part.attention.mechanism().needs();
     const std::int64_t groups = part.attention.sizes().groups;
     MultiHeadMemory::Part own;
-    if (needs.rows) own.keys = to_heads((*part.key)(keys), groups);
+    if (needs.rows) own.keys = apart((*part.key)(keys), groups);
     if (needs.key_tokens) own.tokens = keys;
-    own.values = to_heads(part.value(values), groups);
+    own.values = apart(part.value(values), groups);
     made.parts.push_back(own);
   }
   return made;
@@ -176,7 +183,7 @@ MultiHeadResult MultiHead::read(Var queries, const MultiHeadMemory& memory, cons
     }
     const Needs needs = part.attention.mechanism().needs();
     const MultiHeadMemory::Part& seen = memory.parts[i];
-    const Var q = needs.rows ? to_heads((*part.query)(queries), count) : Var();
+    const Var q = needs.rows ? apart((*part.query)(queries), count) : Var();
     if (needs.query_tokens || !needs.rows) own.query_tokens = queries;
     own.prepared_keys = seen.prepared;
     own.key_tokens = seen.tokens;

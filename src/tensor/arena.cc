@@ -1,9 +1,12 @@
 #include "tensor/arena.h"
 
+#include <malloc.h>
 #include <sys/mman.h>
 
 #include <algorithm>
+#include <atomic>
 #include <cstdlib>
+#include <cstring>
 #include <mutex>
 
 #include "base/check.h"
@@ -14,6 +17,9 @@ namespace {
 constexpr std::size_t kAlign = 64;
 constexpr std::size_t kHugePage = std::size_t{2} << 20;
 constexpr std::size_t kFirstBlock = std::size_t{1} << 20;
+constexpr std::size_t kLeastRecycled = 4096;  // smaller pieces are not worth looking for
+
+std::atomic<bool> poisons = false;
 
 std::size_t round_up(std::size_t bytes, std::size_t multiple) { return (bytes + multiple - 1) / multiple * multiple; }
 
@@ -76,20 +82,70 @@ void Arena::release(Block& block) {
 void Arena::add_block(std::size_t bytes) {
   const std::shared_ptr<Budget>& budget = current_budget();
   blocks_.reserve(blocks_.size() + 1);
+  free_.reserve(1024);  // rather more than there ever are, so that a step of another shape needs no more
+  scoped_.reserve(256);
   blocks_.push_back({allocate_bytes(bytes, budget.get(), "memory for a step"), bytes, budget});
   reserved_ += bytes;
   offset_ = 0;
 }
 
+void Arena::poison(bool on) { poisons = on; }
+
+void Arena::end_scope(std::size_t first, bool outer) {
+  for (std::size_t i = first; i < scoped_.size(); ++i) recycle(scoped_[i].data, scoped_[i].bytes);
+  scoped_.resize(first);
+  scoped_in_ = outer;
+}
+
+void Arena::recycle(void* data, std::size_t bytes) {
+  const Piece piece{static_cast<std::byte*>(data), round_up(bytes, kAlign)};
+  if (piece.bytes < kLeastRecycled) return;
+  if (poisons) std::memset(piece.data, 0xff, piece.bytes);
+  const auto next = std::lower_bound(free_.begin(), free_.end(), piece.data,
+                                     [](const Piece& each, const std::byte* at) { return each.data < at; });
+  const bool joins_next = next != free_.end() && piece.data + piece.bytes == next->data;
+  if (next != free_.begin() && std::prev(next)->data + std::prev(next)->bytes == piece.data) {
+    Piece& before = *std::prev(next);
+    before.bytes += piece.bytes + (joins_next ? next->bytes : 0);
+    if (joins_next) free_.erase(next);
+  } else if (joins_next) {
+    *next = {piece.data, piece.bytes + next->bytes};
+  } else {
+    free_.insert(next, piece);
+  }
+}
+
+// The smallest piece that is large enough.
+std::byte* Arena::find_free(std::size_t bytes) {
+  Piece* best = nullptr;
+  for (Piece& each : free_) {
+    if (each.bytes >= bytes && (best == nullptr || each.bytes < best->bytes)) best = &each;
+  }
+  if (best == nullptr) return nullptr;
+  std::byte* const found = best->data;
+  *best = {found + bytes, best->bytes - bytes};
+  if (best->bytes == 0) free_.erase(free_.begin() + (best - free_.data()));
+  return found;
+}
+
 void* Arena::allocate(std::size_t bytes) {
   if (bytes > SIZE_MAX / 2) fail(ErrorKind::kLimit, "out of memory: a tensor of ", bytes, " bytes");
   const std::size_t wanted = round_up(bytes, kAlign);
-  if (blocks_.empty() || blocks_.back().bytes - offset_ < wanted) {
-    add_block(std::max({wanted, kFirstBlock, std::min(reserved_, std::size_t{256} << 20)}));
+  const bool large = wanted >= kLeastRecycled;
+  std::byte* result = large ? find_free(wanted) : nullptr;
+  if (result == nullptr) {
+    if (blocks_.empty() || blocks_.back().bytes - offset_ < wanted) {
+      if (!blocks_.empty()) {
+        const std::size_t left = std::exchange(offset_, blocks_.back().bytes);
+        recycle(blocks_.back().data + left, blocks_.back().bytes - left);
+      }
+      add_block(std::max({wanted, kFirstBlock, std::min(reserved_, std::size_t{256} << 20)}));
+    }
+    result = blocks_.back().data + offset_;
+    offset_ += wanted;
   }
-  void* result = blocks_.back().data + offset_;
-  offset_ += wanted;
   used_ += wanted;
+  if (scoped_in_ && large) scoped_.push_back({result, wanted});
   return result;
 }
 
@@ -99,8 +155,12 @@ void Arena::reset() {
     const std::size_t total = reserved_;
     for (Block& block : blocks_) release(block);
     blocks_.clear();
+#ifdef __GLIBC__
+    malloc_trim(0);  // or it holds on to them beside the new one
+#endif
     add_block(total);
   }
+  free_.clear();
   offset_ = 0;
   used_ = 0;
 }

@@ -18,7 +18,7 @@ void Trainer::add_part(const LossPart& part) {
   check(std::isfinite(loss), "step ", number, ": the loss is ", loss, "; the weights are those of step ", number - 1,
         " (a lower learning rate or clipping may help)");
   check(part.count >= 0, "step ", number, ": a loss over ", part.count, " words");
-  tape_.backward(part.sum);
+  tape_.backward_last(part.sum);
   totals_.loss += loss;
   totals_.count += part.count;
 }

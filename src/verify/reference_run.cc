@@ -134,6 +134,7 @@ Pass forward(Tape& tape, const Model& model, const Batch& batch, std::uint64_t s
   // Encoder: [rows, length, embedding], dropped out by example, then one step a column.
   const Var table = use(model.embedding);
   pass.embedded = embedding(table, batch.ids(&Example::source, length));
+  tape.keep(pass.embedded);
   const Var dropped = dropout(pass.embedded, 0.2f, key, batch.numbers);
   const Var columns = transpose(dropped, 0, 1);  // [length, rows, embedding]
   const Var input_weight = use(model.input), input_bias = use(model.input_bias);

@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <cmath>
 #include <thread>
 #include <vector>
 
@@ -90,6 +92,7 @@ TEST(Tape, BackwardThroughTheSameNodesTwiceDoesNotCountWhatIsBetweenTwice) {
   Tape tape;
   const Var x = tape.variable(Tensor::of<float>({1}, {2}));
   const Var y = x * x, loss = sum(y * y);  // x⁴, slope 32
+  tape.keep(y);
   tape.backward(loss);
   EXPECT_EQ(values(tape.gradient(x)), std::vector<float>{32});
   tape.backward(loss);
@@ -128,6 +131,7 @@ TEST(Tape, ALentGradientIsNotAddedTo) {
   Tape tape;
   const Var x = tape.variable(Tensor::of<float>({2, 2}, {1, 2, 3, 4}));
   const Var flat = reshape(x, {4}), other = x * x;
+  tape.keep(flat);
   const Var y = flat * tape.constant(Tensor::of<float>({4}, {1, 10, 100, 1000}));
   tape.backward(sum(y) + sum(other) + sum(reshape(flat, {1, 4})));
   EXPECT_EQ(values(tape.gradient(flat)), (std::vector<float>{2, 11, 101, 1001}));
@@ -352,12 +356,103 @@ struct Model {
     std::fill_n(zeros.data<float>(), zeros.size(), 0.0f);
     const Var state = gru_cell(input, tape.constant(zeros), tape.use(*recurrent), tape.use(*recurrent_bias));
     const Var memory = reshape(state, {1, x[0], 4});
-    static const std::vector<std::int32_t> lengths = {static_cast<std::int32_t>(x[0])};
+    const std::int32_t lengths[] = {static_cast<std::int32_t>(std::min<std::int64_t>(x[0], 300))};
     const Var read = attend_additive(memory, memory, memory, tape.use(*theta), lengths).context;
     const Var y = softmax(gelu(matmul(read, tape.use(*second))));
     return mean(dropout(y, 0.1f, RandomKey(1)) * y);
   }
 };
+
+// What is given back is NaN from then on: had anybody read it, it would show.
+TEST(Tape, MemoryGivenBackShowsNowhere) {
+  struct Poisoned {
+    Poisoned() { Arena::poison(true); }
+    ~Poisoned() { Arena::poison(false); }
+  };
+  const Model model(10);
+  const Tensor input = drawn({300, 9}, 3);  // large enough for its parts to be given back
+  const auto train = [&](bool last) {
+    Gradients gradients(model.parameters);
+    Tape tape(gradients);
+    std::vector<float> all;
+    for (int step = 0; step < 3; ++step) {
+      gradients.zero();
+      const Var x = tape.variable(drawn({300, 4}, 5)), view = reshape(x, {100, 12});
+      const Var twice = view + view, other = tanh(twice) - view;
+      const Var loss = model.loss(tape, input) + sum(other * reshape(twice, {100, 12}));
+      if (last) {
+        tape.backward_last(loss);
+      } else {
+        tape.backward(loss);
+        EXPECT_FALSE(std::isnan(loss.value().item()));
+      }
+      for (const float each : values(tape.gradient(x))) all.push_back(each);
+      if (!last) tape.backward(sum(view * other));  // over the same nodes
+      if (!last) tape.backward(view, drawn({100, 12}, 6));
+      if (!last) {
+        for (const float each : values(tape.gradient(x))) all.push_back(each);
+      }
+      gradients.settle();
+      for (const Parameter& each : model.parameters) {
+        for (const float value : values(gradients.of(each))) all.push_back(value);
+      }
+      tape.reset();
+    }
+    return all;
+  };
+  for (const bool last : {false, true}) {
+    const std::vector<float> plain = train(last);
+    const Poisoned poisoned;
+    EXPECT_EQ(train(last), plain);
+  }
+}
+
+TEST(Tape, AGradientThatWasNotKeptIsAnError) {
+  Tape tape;
+  const Var x = tape.variable(Tensor::of<float>({1}, {2})), y = x * x;
+  tape.backward(sum(y));
+  EXPECT_NE(text_of([&] { tape.gradient(y); }).find("keep"), std::string::npos);
+}
+
+TEST(Tape, AReleasedValueIsUsedAgainAndNotRead) {
+  Tape tape;
+  const Tensor numbers = drawn({40, 40}, 1);
+  const Var x = tape.variable(numbers), product = matmul(x, x), y = product + x, squashed = tanh(y);
+  const std::byte* place = product.value().raw();
+  tape.release(product);
+  tape.release(squashed);  // looks at itself: stays
+  EXPECT_EQ((x + x).value().raw(), place);
+  EXPECT_FALSE(std::isnan(values(squashed.value())[0]));
+  EXPECT_EQ(product.shape(), Shape({40, 40}));
+  text_of([&] { product.value(); }, ErrorKind::kInternal);
+  tape.backward(sum(squashed));
+  Tape plain;
+  const Var again = plain.variable(numbers);
+  plain.backward(sum(tanh(matmul(again, again) + again)));
+  EXPECT_EQ(values(tape.gradient(x)), values(plain.gradient(again)));
+}
+
+TEST(Arena, GivesOutAgainWhatWasGivenBack) {
+  Arena arena;
+  void* const first = arena.allocate(6400);
+  void* const second = arena.allocate(6400);
+  void* const third = arena.allocate(6400);
+  arena.recycle(first, 6400);
+  arena.recycle(third, 6400);
+  EXPECT_EQ(arena.allocate(6400), first) << "the first of equals";
+  arena.recycle(first, 6400);
+  arena.recycle(second, 6400);
+  EXPECT_EQ(arena.allocate(19200), first) << "neighbours are one";
+  void* inner = nullptr;
+  {
+    const Arena::Scope scope(arena);
+    inner = arena.allocate(6400);
+    const Arena::Scope lasting(arena, true);
+    EXPECT_NE(arena.allocate(6400), inner);
+  }
+  EXPECT_EQ(arena.allocate(6400), inner);
+  EXPECT_NE(arena.allocate(6400), inner);
+}
 
 TEST(Tape, AsksTheHeapForNothingAfterWarmingUp) {
   for (const int threads : {1, 2}) {

@@ -35,9 +35,9 @@ class REGARD_API Var {
  public:
   Var() = default;
   const Tensor& value() const;
-  const Shape& shape() const { return value().shape(); }
-  std::int64_t operator[](int dimension) const { return value()[dimension]; }
-  DType dtype() const { return value().dtype(); }
+  const Shape& shape() const { return made().shape(); }
+  std::int64_t operator[](int dimension) const { return made()[dimension]; }
+  DType dtype() const { return made().dtype(); }
   bool needs_gradient() const;
   bool is_parameter() const;
   Tape& tape() const {
@@ -50,6 +50,7 @@ class REGARD_API Var {
  private:
   friend class Tape;
   [[noreturn]] static void undefined();
+  const Tensor& made() const;  // the value, whose numbers may be gone
   Var(Tape* tape, std::uint32_t index, std::uint32_t step) : tape_(tape), index_(index), step_(step) {}
   Tape* tape_ = nullptr;
   std::uint32_t index_ = 0;
@@ -77,13 +78,19 @@ class REGARD_API Tape {
 
   void backward(Var loss);                        // of a single number
   void backward(Var output, const Tensor& seed);  // seed: the gradient of output
+  void backward_last(Var loss);                   // likewise; then only gradients can be read, the rest is given back
   const Tensor& gradient(Var x) const;            // after backward; not defined if nothing reached x
-  void reset();                                   // ends the step
+  void keep(Var x);                               // a result's gradient can be read as well; else its memory is reused
+  // Nobody reads the value of x any more, backward included, nor a view of it: what comes next may have its memory, and
+  // reading it throws. Operations that look at their result again (tanh, …) keep it all the same.
+  void release(Var x);
+  void reset();  // ends the step
 
   std::size_t nodes() const { return count_; }
 
   // The rest is for those who write operations.
 
+  // Memory of the step; what a lambda of the backward pass makes is there until it returns.
   Tensor make(const Shape& shape, DType type = DType::kF32) { return Tensor::empty(*arena_, shape, type); }
   Arena& arena() { return *arena_; }
 
@@ -127,8 +134,15 @@ class REGARD_API Tape {
     bool needs = false;
     bool reached = false;   // the gradient holds something
     bool borrowed = false;  // the gradient's memory is that of another node: to be copied before something is added
+    bool kept = false;      // the gradient stays after the node's own backward
+    bool released = false;  // the value's memory is not its own any more
   };
   struct Packed;
+  struct Lending {                 // while the lambda of a node runs, on its thread
+    const Node* lender = nullptr;  // the node
+    Node* borrower = nullptr;      // who took its gradient over
+    int borrowers = 0;
+  };
 
   Node& add_node(Op op, Tensor value);
   Node& node(Var x) const {
@@ -139,9 +153,15 @@ class REGARD_API Tape {
   [[noreturn]] void wrong_var(Var x) const;
   void* allocate(std::size_t bytes);
   void make_room(Gradients::Slot& slot);  // where another operation has its work
+  Tensor make_lasting(const Shape& shape, DType type);
+  void go_back(Var output, const Tensor& seed, bool last);
+  Tensor one(Var loss);     // its seed
+  void let_go(Node& done);  // of a gradient whose lambda has run
+  void give_value(Node& done);
   Var last() { return {this, static_cast<std::uint32_t>(count_ - 1), step_}; }
 
   static constexpr std::size_t kChunk = 256;
+  static thread_local Lending lending_;
   std::vector<std::unique_ptr<Node[]>> chunks_;  // nodes never move, so references to values stay good
   std::size_t count_ = 0;
   std::uint32_t step_ = 1;

@@ -42,18 +42,25 @@ Var arithmetic(Op op, Binary kind, Var a, Var b) {
         compute<T>(Binary::kDivide, numerator, divisor, quotient);
         return quotient;
       };
+      const auto pass_to = [&](Var x) {  // after all others: it takes dy over
+        if (x.shape() == dy.shape()) {
+          tape.pass(x, dy);
+        } else if (const Target to = tape.target(x)) {
+          sum_to<T>(dy, to);
+        }
+      };
       switch (kind) {
         case Binary::kAdd:
-          if (const Target to = tape.target(a)) sum_to<T>(dy, to);
           if (const Target to = tape.target(b)) sum_to<T>(dy, to);
+          pass_to(a);
           break;
         case Binary::kSubtract:
-          if (const Target to = tape.target(a)) sum_to<T>(dy, to);
           if (b.needs_gradient()) {
             const Tensor minus = tape.make(dy.shape(), dy.dtype());
             unary(Unary::kNegate, dy.data<T>(), minus.data<T>(), static_cast<std::size_t>(dy.size()));
             sum_to<T>(minus, tape.target(b));
           }
+          pass_to(a);
           break;
         case Binary::kMultiply:
           if (const Target to = tape.target(a)) add_product(b.value(), to);

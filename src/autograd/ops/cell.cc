@@ -53,6 +53,7 @@ Var step(Op op, Cell cell, Var input, Var state, Var memory, Var recurrent, Var 
     return remembers ? whole.slice(0, which, which + 1).reshape({batch, width}) : whole;
   };
   by_type(type, [&]<class T>() {
+    const Arena::Scope temporary(tape.arena());
     const Tensor products = tape.make({on, all}, type);
     multiply_by_weight<T>(tape, matrix(static_cast<const T*>(state.value().data<T>()), count, w), recurrent, false,
                           products.data<T>(), {.bias = bias.value().data<T>()});

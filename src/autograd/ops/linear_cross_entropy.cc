@@ -15,6 +15,7 @@
 #include "kernels/cross_entropy.h"
 #include "kernels/gemm.h"
 #include "regard/autograd/ops.h"
+#include "tensor/arena.h"
 
 namespace regard {
 namespace {
@@ -133,6 +134,7 @@ void calculate(Tape& tape, const Loss& asked, double smoothing, const Results& t
   const DType type = asked.x.dtype();
   const std::int64_t chunk = std::min(count, std::max(kChunkRows, vocabulary > 0 ? kChunkElements / vocabulary : 0));
   const std::int64_t stride = row_stride(vocabulary);
+  const Arena::Scope temporary(tape.arena());
   const Tensor logits = tape.make({chunk, stride}, type), losses = tape.make({count}, type);
   for (std::int64_t i = 0; i < chunk; ++i)
     std::fill(logits.data<T>() + i * stride + vocabulary, logits.data<T>() + (i + 1) * stride, T{0});

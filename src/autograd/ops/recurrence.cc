@@ -205,6 +205,7 @@ Recurrence recurrence(Cell cell, Var x, const RecurrentWeights& w, std::span<con
     }
     multiply_by_weight<T>(tape, as_matrix<T>(packed), w.input, false, gates.data<T>(),
                           {.bias = w.input_bias.value().data<T>()});
+    const Arena::Scope temporary(tape.arena());
     const PackedWeights<T> recurrent(tape, w.recurrent, false);
     const Tensor products = tape.make({batch, all}, type);
     for (std::int64_t step = 0; step < time; ++step) {

@@ -16,7 +16,8 @@ Var unary_op(Op op, Unary kind, Var x) {
   return tape.record(op, y, {x}, [=, &tape](const Tensor& dy) {
     const Target dx = tape.target(x);
     by_type(dy.dtype(), [&]<class T>() {
-      unary_backward(kind, x.value().data<T>(), y.data<T>(), dy.data<T>(), dx.gradient.data<T>(), size, dx.add);
+      const T* input = slope_reads_input(kind) ? x.value().data<T>() : nullptr;
+      unary_backward(kind, input, y.data<T>(), dy.data<T>(), dx.gradient.data<T>(), size, dx.add);
     });
   });
 }
