@@ -44,8 +44,6 @@ bool looks_again(Op op) {
 
 }  // namespace
 
-thread_local Tape::Lending Tape::lending_;
-
 void Var::undefined() { fail(ErrorKind::kInput, "a Var that stands for nothing was read"); }
 
 const Tensor& Var::made() const { return tape().node(*this).value; }

@@ -50,6 +50,7 @@ TEST_P(Edges, ALossInChunksIsTheLossOfAllRows) {
   const Var exact[] = {wide.variable(x.to(DType::kF64)), wide.variable(weight.to(DType::kF64)),
                        wide.variable(bias.to(DType::kF64))};
   const Var logits = matmul(exact[0], exact[1], {.bias = exact[2]});
+  wide.keep(logits);
   const Var logarithms = log_softmax(logits);
   const Var loss = sum(logarithms * wide.constant(chosen));
   wide.backward(loss);

@@ -161,7 +161,7 @@ class REGARD_API Tape {
   Var last() { return {this, static_cast<std::uint32_t>(count_ - 1), step_}; }
 
   static constexpr std::size_t kChunk = 256;
-  static thread_local Lending lending_;
+  Lending lending_;
   std::vector<std::unique_ptr<Node[]>> chunks_;  // nodes never move, so references to values stay good
   std::size_t count_ = 0;
   std::uint32_t step_ = 1;
