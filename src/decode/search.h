@@ -4,8 +4,8 @@
 //     first
 //
 // At every step each source goes on with the `beam` likeliest beginnings. What ends among the best is set aside, scored
-// by log p/length^penalty; a source that has `beam` of these, better than what goes on, leaves the batch. What is found for a source depends
-// neither on its neighbours nor on the number of threads. A beam of 1 is greedy search.
+// by log p/length^penalty; a source that has `beam` of these, better than what goes on, leaves the batch. What is found
+// for a source depends neither on its neighbours nor on the number of threads. A beam of 1 is greedy search.
 #pragma once
 
 #include <cstdint>
