@@ -103,17 +103,31 @@ const std::vector<Preset>& presets() {
     rnn.cell = "tanh";
     lstm.cell = "lstm";
     attention.family = "bahdanau";
+    attention.attention = "additive";
     luong.family = "luong";
+    luong.attention = "general";
     luong.cell = "lstm";
     luong.encoder_layers = luong.decoder_layers = 2;
-    const ModelSettings tiny{.family = "transformer", .dropout = 0.1, .tie = true};
+    const ModelSettings tiny{.family = "transformer",
+                             .attention = "scaled_dot",
+                             .encoder_attention = "scaled_dot",
+                             .decoder_attention = "scaled_dot",
+                             .positions = "sinusoidal",
+                             .dropout = 0.1,
+                             .tie = true};
     ModelSettings base = tiny;
     base.encoder_layers = base.decoder_layers = 6;
     base.hidden = 512;
     base.ffn = 2048;
     base.heads = 8;
-    const ModelSettings convs2s{
-        .family = "convs2s", .encoder_layers = 4, .decoder_layers = 3, .embedding = 256, .hidden = 256, .dropout = 0.2};
+    const ModelSettings convs2s{.family = "convs2s",
+                                .encoder_layers = 4,
+                                .decoder_layers = 3,
+                                .embedding = 256,
+                                .hidden = 256,
+                                .attention = "dot",
+                                .positions = "learned",
+                                .dropout = 0.2};
     return std::vector<Preset>{
         {"rnn", "tanh, 1 layer, words 256, states 512, no attention", rnn},
         {"gru", "gru, 1 layer, words 256, states 512, no attention", gru},
