@@ -436,8 +436,8 @@ class Maker {
     } else if (length >= 2 && thing && chance(60)) {
       e.relation = &any(relations());
       e.relation_node = node();
-      e.ground = noun_phrase(noun_of(e.relation->english == "on" ? kFurniture : kFurniture | kPlant),
-                             any({Determiner::kThe, Determiner::kThis}));
+      const auto determiner = any({Determiner::kThe, Determiner::kThis});  // compilers order arguments as they like
+      e.ground = noun_phrase(noun_of(e.relation->english == "on" ? kFurniture : kFurniture | kPlant), determiner);
       length -= 3;
     }
   }
@@ -556,9 +556,9 @@ class Maker {
     if (subject) {
       c.subject = *subject;
     } else if (beast) {
-      c.subject =
-          noun_phrase(noun_of(kAnimal), any({Determiner::kThe, Determiner::kThe, Determiner::kThis, Determiner::kNumber,
-                                             Determiner::kThese, Determiner::kPossessive}));
+      const auto determiner = any({Determiner::kThe, Determiner::kThe, Determiner::kThis, Determiner::kNumber,
+                                   Determiner::kThese, Determiner::kPossessive});
+      c.subject = noun_phrase(noun_of(kAnimal), determiner);
       if (c.subject.determiner == Determiner::kPossessive && !(c.subject.noun->classes & kPet))
         c.subject.determiner = Determiner::kThe;
       if (chance(30)) add_adjective(c.subject);
