@@ -27,7 +27,9 @@ Attention MultiStepAttention::operator()(Var states, Var words, Var encoded, Var
   check(encoded.shape().rank() == 3 && encoded.shape() == inputs.shape(), "MultiStepAttention: encoded ",
         encoded.shape(), " and inputs ", inputs.shape(), ", expected the same [batch, keys, width]");
   const auto one_head = [](Var x) { return reshape(x, {x[0], 1, x[1], x[2]}); };
-  Attention made = attention_(one_head(query_(states) + words), one_head(encoded), one_head(encoded + inputs), options);
+  // One after another: compilers order arguments as they like, and gradients add up in the order of the tape.
+  const Var values = one_head(encoded + inputs), keys = one_head(encoded), queries = one_head(query_(states) + words);
+  Attention made = attention_(queries, keys, values, options);
   made.context = reshape(made.context, {made.context[0], made.context[2], made.context[3]});
   return made;
 }
