@@ -12,6 +12,7 @@
 #include "data/characters.h"
 #include "regard/error.h"
 #include "regard/random.h"
+#include "support/error_of.h"
 #include "support/folder.h"
 
 namespace regard {
@@ -76,15 +77,6 @@ std::vector<std::uint64_t> sorted_lines(const Order& order) {
   for (const auto& batch : order) all.insert(all.end(), batch.begin(), batch.end());
   std::sort(all.begin(), all.end());
   return all;
-}
-
-std::string what(const auto& call) {
-  try {
-    call();
-  } catch (const Error& error) {
-    return error.what();
-  }
-  return "";
 }
 
 const std::vector<BatchingSettings>& all_settings() {
@@ -234,11 +226,11 @@ TEST(Batches, GoOnFromEveryPositionAsIfNothingHadHappened) {
 
 TEST(Batches, APositionOfOtherDataIsRefused) {
   PairBatches whole = made(list(100), {.tokens = 200});
-  EXPECT_NE(what([&] { whole.seek({.batch = 1000}); }).find("other data"), std::string::npos);
-  EXPECT_NE(what([&] { whole.seek({.window = 1}); }).find("other data"), std::string::npos);
+  EXPECT_NE(error_of([&] { whole.seek({.batch = 1000}); }).find("other data"), std::string::npos);
+  EXPECT_NE(error_of([&] { whole.seek({.window = 1}); }).find("other data"), std::string::npos);
   PairBatches streamed = made(list(500), {.tokens = 200, .window = 4, .memory = kLittle});
-  EXPECT_NE(what([&] { streamed.seek({.batch = 1000}); }).find("other data"), std::string::npos);
-  EXPECT_FALSE(what([&] { streamed.seek({.window = 3, .batch = 1, .start = {.line = 501}}); }).empty());
+  EXPECT_NE(error_of([&] { streamed.seek({.batch = 1000}); }).find("other data"), std::string::npos);
+  EXPECT_FALSE(error_of([&] { streamed.seek({.window = 3, .batch = 1, .start = {.line = 501}}); }).empty());
 }
 
 TEST(Batches, APipeIsReadOnceWhetherItFitsOrNot) {
@@ -257,7 +249,7 @@ TEST(Batches, APipeIsReadOnceWhetherItFitsOrNot) {
   EXPECT_FALSE(streamed.whole());
   EXPECT_EQ(order, epoch(file));
   std::vector<SequencePair> batch;
-  EXPECT_NE(what([&] { streamed.next(batch); }).find("only once"), std::string::npos);
+  EXPECT_NE(error_of([&] { streamed.next(batch); }).find("only once"), std::string::npos);
   for (const std::size_t i : {std::size_t{0}, positions.size() / 3, positions.size() / 2, positions.size() - 1}) {
     PairBatches resumed = made(std::make_unique<Once>(pairs(500)), little);
     resumed.seek(positions[i]);
@@ -286,13 +278,13 @@ TEST(Batches, WhatIsTooLongOrEmptyIsLeftOutAndCounted) {
 TEST(Batches, NothingToLearnFromIsAnError) {
   std::vector<SequencePair> batch;
   PairBatches none = made(list(0), {});
-  EXPECT_NE(what([&] { none.next(batch); }).find("no pairs"), std::string::npos);
+  EXPECT_NE(error_of([&] { none.next(batch); }).find("no pairs"), std::string::npos);
   PairBatches all_long =
       made(std::make_unique<PairList>(std::vector<LinePair>{{1, "aaaa", "b"}}), {.longest = 3, .memory = 1});
-  EXPECT_NE(what([&] { all_long.next(batch); }).find("1 were too long"), std::string::npos);
+  EXPECT_NE(error_of([&] { all_long.next(batch); }).find("1 were too long"), std::string::npos);
   for (const BatchingSettings& bad :
        std::vector<BatchingSettings>{{.tokens = 1}, {.sentences = -1}, {.longest = 0}, {.window = 0}}) {
-    EXPECT_FALSE(what([&] { made(list(3), bad); }).empty());
+    EXPECT_FALSE(error_of([&] { made(list(3), bad); }).empty());
   }
 }
 

@@ -12,6 +12,7 @@
 
 #include "data/utf8.h"
 #include "regard/error.h"
+#include "support/error_of.h"
 #include "support/folder.h"
 
 namespace regard {
@@ -45,15 +46,6 @@ std::vector<std::string> all_pairs(PairReader& reader) {
     out.push_back(std::to_string(pair.line) + "|" + pair.source + "|" + pair.target);
   }
   return out;
-}
-
-std::string what(const auto& call) {
-  try {
-    call();
-  } catch (const Error& error) {
-    return error.what();
-  }
-  return "";
 }
 
 using Texts = std::vector<std::string>;
@@ -152,15 +144,15 @@ TEST(Lines, GoOnFromEveryPosition) {
 TEST(Lines, AnotherFileUnderTheSameNameIsNoticed) {
   const Folder folder;
   LineReader reader(folder.write("a", "one\ntwo\nthree\n"));
-  EXPECT_NE(what([&] { reader.seek({2, 6}); }).find("no line ends at byte 6"), std::string::npos);
-  EXPECT_NE(what([&] { reader.seek({2, 600}); }).find("the file has 14"), std::string::npos);
+  EXPECT_NE(error_of([&] { reader.seek({2, 6}); }).find("no line ends at byte 6"), std::string::npos);
+  EXPECT_NE(error_of([&] { reader.seek({2, 600}); }).find("the file has 14"), std::string::npos);
 }
 
 TEST(Lines, WhatCannotBeReadIsNamed) {
   const Folder folder;
-  EXPECT_NE(what([&] { LineReader reader(folder / "none"); }).find("none': No such file"), std::string::npos);
-  EXPECT_NE(what([&] { LineReader reader(folder / ""); }).find("Is a directory"), std::string::npos);
-  EXPECT_FALSE(what([] { LineReader reader(""); }).empty());
+  EXPECT_NE(error_of([&] { LineReader reader(folder / "none"); }).find("none': No such file"), std::string::npos);
+  EXPECT_NE(error_of([&] { LineReader reader(folder / ""); }).find("Is a directory"), std::string::npos);
+  EXPECT_FALSE(error_of([] { LineReader reader(""); }).empty());
 }
 
 TEST(Lines, StandardInputIsReadOnce) {
@@ -180,7 +172,7 @@ TEST(Lines, StandardInputIsReadOnce) {
     reader.seek({2, 8, 0});  // forward is possible
     ASSERT_TRUE(reader.next(pair));
     EXPECT_EQ(pair.line, 3u);
-    EXPECT_NE(what([&] { reader.seek(start); }).find("only once"), std::string::npos);
+    EXPECT_NE(error_of([&] { reader.seek(start); }).find("only once"), std::string::npos);
   }
   dup2(before, 0);
   close(before);
@@ -201,7 +193,7 @@ TEST(Lines, GzipThatIsCutAnywhereIsAnError) {
   const std::string whole = packed(text);
   for (std::size_t length = 2; length < whole.size(); ++length) {
     LineReader reader(folder.write("a", whole.substr(0, length)));
-    EXPECT_NE(what([&] { all_lines(reader); }).find("ends too early"), std::string::npos) << length;
+    EXPECT_NE(error_of([&] { all_lines(reader); }).find("ends too early"), std::string::npos) << length;
   }
   LineReader good(folder.write("good", whole));
   const Texts lines = all_lines(good);
@@ -211,7 +203,7 @@ TEST(Lines, GzipThatIsCutAnywhereIsAnError) {
     bad[i] = static_cast<char>(bad[i] ^ 0x10);
     LineReader reader(folder.write("a", bad));
     Texts got;
-    if (what([&] { got = all_lines(reader); }).empty()) {
+    if (error_of([&] { got = all_lines(reader); }).empty()) {
       EXPECT_EQ(got, lines) << i;  // the time in the header, bits that fill up a byte
     } else {
       ++errors;
@@ -259,10 +251,11 @@ TEST(Pairs, ComeFromColumns) {
   EXPECT_EQ(reader.report().count(LineFault::kColumns), 1u);
   EXPECT_EQ(reader.report().count(LineFault::kEmpty), 2u);
   EXPECT_EQ(reader.report().read, 6u);
-  EXPECT_FALSE(what([&] { PairReader bad({.source = file, .source_column = 0}); }).empty());
-  EXPECT_FALSE(what([&] { PairReader bad({.source = file, .target = file, .format = PairFormat::kTable}); }).empty());
-  EXPECT_FALSE(what([&] { PairReader bad({.source = file, .format = PairFormat::kLines}); }).empty());
-  EXPECT_FALSE(what([&] { PairReader bad({.source = "-", .target = "-"}); }).empty());
+  EXPECT_FALSE(error_of([&] { PairReader bad({.source = file, .source_column = 0}); }).empty());
+  EXPECT_FALSE(
+      error_of([&] { PairReader bad({.source = file, .target = file, .format = PairFormat::kTable}); }).empty());
+  EXPECT_FALSE(error_of([&] { PairReader bad({.source = file, .format = PairFormat::kLines}); }).empty());
+  EXPECT_FALSE(error_of([&] { PairReader bad({.source = "-", .target = "-"}); }).empty());
 }
 
 TEST(Pairs, EveryFaultIsReportedWithFileAndLine) {
@@ -295,7 +288,7 @@ TEST(Pairs, UnequalLengthsAreAnErrorThatNamesBoth) {
   const Folder folder;
   const std::string a = folder.write("a", "1\n2\n3"), b = folder.write("b", "1\n2\n"), empty = folder.write("c", "");
   const auto read = [&](const std::string& first, const std::string& second) {
-    return what([&] {
+    return error_of([&] {
       PairReader reader({.source = first, .target = second});
       all_pairs(reader);
     });

@@ -10,6 +10,7 @@
 #include "data/tokenizers.h"
 #include "data/unicode.h"
 #include "support/cases.h"
+#include "support/error_of.h"
 #include "support/folder.h"
 
 #if REGARD_TEXT_LIBRARIES
@@ -28,15 +29,6 @@ Texts parts(const Tokenizer& tokenizer, const std::string& text) {
   Texts out;
   for (const Token& token : tokenizer.encode(text)) out.push_back(text.substr(token.begin, token.end - token.begin));
   return out;
-}
-
-std::string what(const auto& call) {
-  try {
-    call();
-  } catch (const Error& error) {
-    return error.what();
-  }
-  return "";
 }
 
 const Texts kChinese = {"我们喜欢苹果", "他们喜欢香蕉", "你喜欢什么",     "我们在看书",   "他们在学校", "你在看什么书",
@@ -72,9 +64,9 @@ TEST(Words, ComeBackAsTheyWere) {
   EXPECT_EQ(words->decode(words->ids("  They \t are\nwatching .")), "They are watching .");
   EXPECT_EQ(words->decode(words->ids("They are sleeping.")), "They are ⁇.");
   EXPECT_EQ(words->decode(std::vector<std::int32_t>{1, 3, 2}), "");
-  EXPECT_NE(what([&] { words->decode(std::vector<std::int32_t>{-1}); }).find("no token -1"), std::string::npos);
+  EXPECT_NE(error_of([&] { words->decode(std::vector<std::int32_t>{-1}); }).find("no token -1"), std::string::npos);
   EXPECT_FALSE(
-      what([&] { words->decode(std::vector<std::int32_t>{static_cast<std::int32_t>(words->size())}); }).empty());
+      error_of([&] { words->decode(std::vector<std::int32_t>{static_cast<std::int32_t>(words->size())}); }).empty());
 }
 
 TEST(Words, AWordWithUnusualBlanksIsStillKnown) {
@@ -94,7 +86,7 @@ TEST(Words, TheMostFrequentAreKnown) {
   EXPECT_EQ(lower->size(), 6);
   EXPECT_EQ(lower->ids("B C a"), (std::vector<std::int32_t>{4, 5, 0}));
   EXPECT_EQ(lower->decode(lower->ids("B C")), "b c");
-  EXPECT_FALSE(what([] { build_words(each_of({}), {.size = 4}); }).empty());
+  EXPECT_FALSE(error_of([] { build_words(each_of({}), {.size = 4}); }).empty());
 }
 
 TEST(Words, ChineseIsCutByWhatTheTextItselfTells) {
@@ -108,7 +100,9 @@ TEST(Words, TheUsersDictionaryCounts) {
   const std::string file = folder.write("names", "# names\n\n我们\n香蕉很 1000000\n");
   const auto words = build_words(each_of(kChinese), {.user = read_user_words(file)});
   EXPECT_EQ(parts(*words, "我们喜欢香蕉很"), (Texts{"我们", "喜欢", "香蕉很"}));
-  const auto bad = [&](const std::string& text) { return what([&] { read_user_words(folder.write("bad", text)); }); };
+  const auto bad = [&](const std::string& text) {
+    return error_of([&] { read_user_words(folder.write("bad", text)); });
+  };
   EXPECT_NE(bad("good 1\n我们 x\n").find("line 2"), std::string::npos) << bad("good 1\n我们 x\n");
   for (const char* text : {"a 0", "a -1", "a 1 2", "a 99999999999999", "\xFF 1", "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa"}) {
     EXPECT_FALSE(bad(text).empty()) << text;
