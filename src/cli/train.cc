@@ -5,7 +5,7 @@
 #include "base/check.h"
 #include "cli/command.h"
 #include "cli/settings.h"
-#include "tasks/translation.h"
+#include "tasks/train_translation.h"
 #include "view/terminal.h"
 
 namespace regard::cli {

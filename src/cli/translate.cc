@@ -11,7 +11,8 @@
 #include "cli/command.h"
 #include "data/lines.h"
 #include "io/json.h"
-#include "tasks/translation.h"
+#include "models/attention_maps.h"
+#include "tasks/translator.h"
 #include "view/terminal.h"
 
 namespace regard::cli {
@@ -38,10 +39,13 @@ void print(const Options& options, const Translator& translator, const std::vect
       }
     }
     if (!options.map || found[i].best.empty()) continue;
-    const auto map = translator.map(lines[i], found[i].best[0], options.asked);
-    check(map.has_value(), "translate: a model without attention has no map (", translator.model_settings().family,
-          ")");
-    fmt::print("\n{}\n", heat_map(map->weights, {.rows = map->rows, .columns = map->columns}, view));
+    const Translator::Looked looked = translator.look(lines[i], found[i].best[0]);
+    check(looked.weights[0] > 0, "translate: a model without attention has no map (",
+          translator.model_settings().family, ")");
+    fmt::print("\n{}\n", heat_map(map_of(looked.weights, options.asked),
+                                  {.rows = labels_of(translator.target(), looked.target),
+                                   .columns = labels_of(translator.source(), looked.source)},
+                                  view));
   }
   std::fflush(stdout);
 }

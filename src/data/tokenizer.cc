@@ -27,12 +27,14 @@ std::string hash_of(std::string_view bytes) {
 
 }  // namespace
 
-std::vector<std::int32_t> Tokenizer::ids(std::string_view text) const {
-  const std::vector<Token> tokens = encode(text);
-  std::vector<std::int32_t> out(tokens.size());
-  std::transform(tokens.begin(), tokens.end(), out.begin(), [](const Token& token) { return token.id; });
-  return out;
+std::vector<std::int32_t> ids_of(std::span<const Token> tokens) {
+  std::vector<std::int32_t> ids;
+  ids.reserve(tokens.size());
+  for (const Token& token : tokens) ids.push_back(token.id);
+  return ids;
 }
+
+std::vector<std::int32_t> Tokenizer::ids(std::string_view text) const { return ids_of(encode(text)); }
 
 std::string Tokenizer::bytes() const {
   ByteWriter out;
@@ -59,6 +61,23 @@ std::unique_ptr<Tokenizer> Tokenizer::from(std::string_view bytes) {
   if (kind == "characters") return read_characters(rest);
   if (kind == "pieces") return read_pieces(rest);
   fail(ErrorKind::kFile, what, ": unknown kind (words, characters and pieces are known)");
+}
+
+std::vector<Token> Tokenizer::places(std::span<const std::int32_t> ids) const {
+  const std::string whole = decode(ids);
+  std::vector<Token> tokens;
+  std::size_t before = 0;
+  for (std::size_t count = 1; count <= ids.size(); ++count) {
+    const std::string some = decode(ids.first(count));  // the last bytes of a letter may still be missing
+    const auto differ = std::mismatch(whole.begin(), whole.end(), some.begin(), some.end()).first;
+    std::size_t end = std::max(before, static_cast<std::size_t>(differ - whole.begin()));
+    while (end > before && end < whole.size() && (static_cast<unsigned char>(whole[end]) & 0xC0) == 0x80) --end;
+    std::size_t begin = before;
+    while (begin < end && whole[begin] == ' ') ++begin;
+    tokens.push_back({ids[count - 1], static_cast<std::uint32_t>(begin), static_cast<std::uint32_t>(end)});
+    before = end;
+  }
+  return tokens;
 }
 
 void Tokenizer::check_text(std::string_view text) const {

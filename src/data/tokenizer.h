@@ -26,6 +26,8 @@ struct Token {
   friend bool operator==(const Token&, const Token&) = default;
 };
 
+std::vector<std::int32_t> ids_of(std::span<const Token> tokens);
+
 struct SpecialIds {
   std::int32_t unknown = 0, begin = 1, end = 2, padding = 3;  // −1: there is none
 };
@@ -45,6 +47,8 @@ class Tokenizer {
   virtual SpecialIds special() const { return {}; }
 
   std::vector<std::int32_t> ids(std::string_view text) const;
+  // Where each of them stands in decode(ids): blanks before it left out, nothing if nothing is seen of it.
+  std::vector<Token> places(std::span<const std::int32_t> ids) const;
   std::string bytes() const;
   static std::unique_ptr<Tokenizer> from(std::string_view bytes);
 

@@ -3,34 +3,52 @@
 #include "base/check.h"
 
 namespace regard {
-SequenceModel::Asked checked_asked(SequenceModel::Asked asked, std::int64_t layers, std::int64_t heads) {
-  check(asked.layer >= -1 && asked.layer < layers, "attention: asked for layer ", asked.layer, " of ", layers);
-  check(asked.head >= -1 && asked.head < heads, "attention: asked for head ", asked.head, " of ", heads);
-  if (asked.layer < 0) asked.layer = layers - 1;
-  return asked;
+namespace {
+
+Tensor view_of(const Tensor& all, std::int64_t layer, std::int64_t head) {
+  const std::int64_t at = layer * all[1] + head;
+  return all.reshape({all[0] * all[1], all[2], all[3]}).slice(0, at, at + 1).reshape({all[2], all[3]});
 }
 
-std::vector<Tensor> maps_of(const Batch& batch,
-                            const std::function<Tensor(std::int64_t row, std::int64_t steps)>& weights) {
+}  // namespace
+
+std::vector<Tensor> maps_of(const Batch& batch, const AttentionShape& shape,
+                            const std::function<Tensor(const MapPlace&)>& weights) {
   std::vector<Tensor> maps;
   for (std::int64_t row = 0; row < batch.size(); ++row) {
-    const std::int64_t steps = target_steps(batch, row);
-    const Tensor all = weights(row, steps).to(DType::kF32);
-    maps.push_back(all.slice(0, 0, steps).slice(1, 0, batch.lengths[static_cast<std::size_t>(row)]).clone());
+    const std::int64_t steps = target_steps(batch, row), keys = batch.lengths[static_cast<std::size_t>(row)];
+    maps.push_back(Tensor::zeros({shape.layers, shape.heads, steps, keys}));
+    for (std::int64_t layer = 0; layer < shape.layers; ++layer) {
+      for (std::int64_t head = 0; head < shape.heads; ++head) {
+        const Tensor one = weights({row, layer, head, steps}).to(DType::kF32);
+        view_of(maps.back(), layer, head).copy_from(one.slice(0, 0, steps).slice(1, 0, keys));
+      }
+    }
   }
   return maps;
 }
 
-Tensor mean_of_heads(const SequenceModel::Asked& asked, std::int64_t heads,
-                     const std::function<Tensor(std::int64_t head)>& all) {
-  if (asked.head >= 0) return all(asked.head);
-  const Tensor sum = all(0).to(DType::kF32);
+Tensor map_of(const Tensor& all, const AskedAttention& asked) {
+  const std::int64_t layers = all[0], heads = all[1];
+  check(asked.layer >= -1 && asked.layer < layers, "attention: asked for layer ", asked.layer, " of ", layers);
+  check(asked.head >= -1 && asked.head < heads, "attention: asked for head ", asked.head, " of ", heads);
+  const std::int64_t layer = asked.layer < 0 ? layers - 1 : asked.layer;
+  if (asked.head >= 0) return view_of(all, layer, asked.head).clone();
+  const Tensor sum = view_of(all, layer, 0).clone();
   for (std::int64_t head = 1; head < heads; ++head) {
-    const Tensor each = all(head).to(DType::kF32);
+    const Tensor each = view_of(all, layer, head);
     for (std::int64_t i = 0; i < sum.size(); ++i) sum.data<float>()[i] += each.data<float>()[i];
   }
-  for (std::int64_t i = 0; i < sum.size(); ++i) sum.data<float>()[i] /= static_cast<float>(heads);
+  if (heads > 1) {
+    for (std::int64_t i = 0; i < sum.size(); ++i) sum.data<float>()[i] /= static_cast<float>(heads);
+  }
   return sum;
+}
+
+std::vector<Tensor> SequenceModel::attention(const Batch& batch, const Asked& asked) const {
+  std::vector<Tensor> maps = all_attention(batch);
+  for (Tensor& each : maps) each = map_of(each, asked);
+  return maps;
 }
 
 }  // namespace regard

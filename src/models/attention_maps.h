@@ -1,4 +1,4 @@
-// What SequenceModel::attention gives, put together from traces.
+// What SequenceModel::all_attention gives, put together from traces, and what is taken from it.
 #pragma once
 
 #include <cstdint>
@@ -10,16 +10,16 @@
 
 namespace regard {
 
-// `asked` with −1 replaced by the last layer; throws if there is no such layer or head. A head of −1 stays.
-SequenceModel::Asked checked_asked(SequenceModel::Asked asked, std::int64_t layers, std::int64_t heads);
+struct MapPlace {
+  std::int64_t row, layer, head, steps;
+};
 
-// A map a row of the batch: weights(row, steps) gives those of its first `steps` steps, [steps, keys], of any float
-// type; f32 [steps, length of the source] comes out.
-std::vector<Tensor> maps_of(const Batch& batch,
-                            const std::function<Tensor(std::int64_t row, std::int64_t steps)>& weights);
+// The maps of every row of the batch: weights(place) gives those of its first `steps` steps, [steps, keys], of any
+// float type; more keys than the row's source has are cut off.
+std::vector<Tensor> maps_of(const Batch& batch, const AttentionShape& shape,
+                            const std::function<Tensor(const MapPlace&)>& weights);
 
-// The mean of maps of the same shape, in their order: all(head) for every head, or only the one that is asked for.
-Tensor mean_of_heads(const SequenceModel::Asked& asked, std::int64_t heads,
-                     const std::function<Tensor(std::int64_t head)>& all);
+// One map [steps, keys] of all, [layers, heads, steps, keys]: of a head, or the mean of the heads of a layer.
+Tensor map_of(const Tensor& all, const AskedAttention& asked);
 
 }  // namespace regard

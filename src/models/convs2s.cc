@@ -142,13 +142,12 @@ Var ConvS2s::logits(Tape& tape, const Batch& batch) const {
   return output_.logits(read(tape, batch, {}, nullptr), places_by_item(batch), batch);
 }
 
-std::vector<Tensor> ConvS2s::attention(const Batch& batch, const Asked& given) const {
-  const Asked asked = checked_asked(given, settings_.decoder_layers, 1);
+std::vector<Tensor> ConvS2s::all_attention(const Batch& batch) const {
   Tape tape;
   std::vector<AttendTrace> traces;
   read(tape, batch, {}, &traces);
-  return maps_of(batch, [&](std::int64_t row, std::int64_t steps) {
-    return traces[static_cast<std::size_t>(asked.layer)].weights({.item = row, .queries = Range{0, steps}});
+  return maps_of(batch, attention_shape(), [&](const MapPlace& place) {
+    return traces[static_cast<std::size_t>(place.layer)].weights({.item = place.row, .queries = Range{0, place.steps}});
   });
 }
 

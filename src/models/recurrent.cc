@@ -332,17 +332,16 @@ Var RecurrentModel::logits(Tape& tape, const Batch& batch) const {
   return output_.logits(read(tape, batch, plan, {}, nullptr), plan.places, batch);
 }
 
-std::vector<Tensor> RecurrentModel::attention(const Batch& batch, const Asked& asked) const {
+std::vector<Tensor> RecurrentModel::all_attention(const Batch& batch) const {
   if (!attends()) return {};
-  checked_asked(asked, 1, 1);
   Tape tape;
   std::vector<AttendTrace> traces;
   const Plan plan(batch);
   read(tape, batch, plan, {}, &traces);
-  return maps_of(batch, [&](std::int64_t row, std::int64_t steps) {
-    const Tensor all = Tensor::zeros({steps, batch.source[0]});
-    const std::int64_t item = std::find(plan.order.begin(), plan.order.end(), row) - plan.order.begin();
-    for (std::int64_t t = 0; t < steps; ++t) {
+  return maps_of(batch, attention_shape(), [&](const MapPlace& place) {
+    const Tensor all = Tensor::zeros({place.steps, batch.source[0]});
+    const std::int64_t item = std::find(plan.order.begin(), plan.order.end(), place.row) - plan.order.begin();
+    for (std::int64_t t = 0; t < place.steps; ++t) {
       const Tensor weights = traces[static_cast<std::size_t>(t)].weights({.item = item});
       all.slice(0, t, t + 1).copy_from(weights.to(DType::kF32));
     }

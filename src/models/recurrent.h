@@ -81,7 +81,8 @@ class RecurrentModel : public SequenceModel {
   Var logits(Tape& tape, const Batch& batch) const override;
   std::unique_ptr<Decoding> decode(const Batch& sources) const override;
   std::int64_t target_words() const override { return settings_.target_words; }
-  std::vector<Tensor> attention(const Batch& batch, const Asked& asked = {}) const override;
+  AttentionShape attention_shape() const override { return {attends() ? 1 : 0, attends() ? 1 : 0}; }
+  std::vector<Tensor> all_attention(const Batch& batch) const override;
 
   const RecurrentModelSettings& settings() const { return settings_; }
 

@@ -40,6 +40,11 @@ class Decoding {
 struct AskedAttention {
   std::int64_t layer = -1;  // −1: the last
   std::int64_t head = -1;   // −1: the mean of all heads
+  friend bool operator==(const AskedAttention&, const AskedAttention&) = default;
+};
+
+struct AttentionShape {
+  std::int64_t layers = 0, heads = 0;  // that look at the source; 0: none does
 };
 
 class SequenceModel {
@@ -61,9 +66,12 @@ class SequenceModel {
 
   virtual std::int64_t target_words() const = 0;
 
-  // Where it looked when told the targets of the batch: a map a row of the batch, [target steps of the row, length of
-  // its source], the step that writes the end included. Empty for models without attention.
-  virtual std::vector<Tensor> attention(const Batch& batch, const Asked& asked = {}) const = 0;
+  // Where it looked when told the targets of the batch: for a row of the batch f32 [layers, heads, target steps of the
+  // row, length of its source], the step that writes the end included. Empty for models without attention.
+  virtual AttentionShape attention_shape() const = 0;
+  virtual std::vector<Tensor> all_attention(const Batch& batch) const = 0;
+  // One layer and head of it, [target steps, length of the source]; throws if there is none such.
+  std::vector<Tensor> attention(const Batch& batch, const Asked& asked = {}) const;
 };
 
 }  // namespace regard

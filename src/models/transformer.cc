@@ -186,16 +186,13 @@ Var Transformer::logits(Tape& tape, const Batch& batch) const {
   return output_.logits(read(tape, batch, {}, nullptr), places_by_item(batch), batch);
 }
 
-std::vector<Tensor> Transformer::attention(const Batch& batch, const Asked& given) const {
-  const Asked asked = checked_asked(given, settings_.decoder_layers, settings_.heads);
+std::vector<Tensor> Transformer::all_attention(const Batch& batch) const {
   Tape tape;
   Traces traces;
   read(tape, batch, {}, &traces);
-  const MultiHeadTrace& trace = traces.cross[static_cast<std::size_t>(asked.layer)];
-  return maps_of(batch, [&](std::int64_t row, std::int64_t steps) {
-    return mean_of_heads(asked, settings_.heads, [&](std::int64_t head) {
-      return trace.weights({.item = row, .head = head, .queries = Range{0, steps}});
-    });
+  return maps_of(batch, attention_shape(), [&](const MapPlace& place) {
+    return traces.cross[static_cast<std::size_t>(place.layer)].weights(
+        {.item = place.row, .head = place.head, .queries = Range{0, place.steps}});
   });
 }
 

@@ -57,7 +57,8 @@ class Transformer : public SequenceModel {
   Var logits(Tape& tape, const Batch& batch) const override;
   std::unique_ptr<Decoding> decode(const Batch& sources) const override;
   std::int64_t target_words() const override { return settings_.target_words; }
-  std::vector<Tensor> attention(const Batch& batch, const Asked& asked = {}) const override;
+  AttentionShape attention_shape() const override { return {settings_.decoder_layers, settings_.heads}; }
+  std::vector<Tensor> all_attention(const Batch& batch) const override;
 
   const TransformerSettings& settings() const { return settings_; }
 

@@ -32,7 +32,8 @@ class TableModel final : public SequenceModel {
   explicit TableModel(std::int64_t vocabulary) : vocabulary_(vocabulary) {}
   Loss loss(Tape&, const Batch&, const LossOptions&) const override { throw std::logic_error("not asked for"); }
   Var logits(Tape&, const Batch&) const override { throw std::logic_error("not asked for"); }
-  std::vector<Tensor> attention(const Batch&, const Asked&) const override { return {}; }
+  AttentionShape attention_shape() const override { return {}; }
+  std::vector<Tensor> all_attention(const Batch&) const override { return {}; }
   std::int64_t target_words() const override { return vocabulary_; }
   std::unique_ptr<Decoding> decode(const Batch& batch) const override;
 
@@ -187,7 +188,8 @@ class SureModel final : public SequenceModel {
  public:
   Loss loss(Tape&, const Batch&, const LossOptions&) const override { throw std::logic_error("not asked for"); }
   Var logits(Tape&, const Batch&) const override { throw std::logic_error("not asked for"); }
-  std::vector<Tensor> attention(const Batch&, const Asked&) const override { return {}; }
+  AttentionShape attention_shape() const override { return {}; }
+  std::vector<Tensor> all_attention(const Batch&) const override { return {}; }
   std::int64_t target_words() const override { return 6; }
   std::unique_ptr<Decoding> decode(const Batch&) const override {
     struct Sure final : Decoding {

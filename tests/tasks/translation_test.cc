@@ -1,5 +1,4 @@
 // Translation from end to end: pairs of lines in, a model file out, translations and maps from that file.
-#include "tasks/translation.h"
 
 #include <gtest/gtest.h>
 
@@ -9,9 +8,12 @@
 
 #include "data/corpus.h"
 #include "io/file.h"
+#include "models/attention_maps.h"
 #include "support/error_of.h"
 #include "support/files.h"
 #include "support/sanitized.h"
+#include "tasks/train_translation.h"
+#include "tasks/translator.h"
 #include "train/without_times.h"
 
 namespace regard {
@@ -98,16 +100,24 @@ TEST(Translation, LearnsAFewSentencesByHeartAndShowsWhereItLooked) {
   ASSERT_EQ(one[0].best.size(), 3u);
   EXPECT_GE(one[0].best[0].score, one[0].best[1].score);
 
-  const auto map = translator.map(sources[0], one[0].best[0]);
-  ASSERT_TRUE(map.has_value());
-  ASSERT_EQ(map->weights[0], static_cast<std::int64_t>(map->rows.size()));
-  ASSERT_EQ(map->weights[1], static_cast<std::int64_t>(map->columns.size()));
-  for (std::int64_t i = 0; i < map->weights[0]; ++i) {
+  const Translator::Looked looked = translator.look(sources[0], one[0].best[0]);
+  const Tensor map = map_of(looked.weights, {});
+  ASSERT_EQ(map[0], static_cast<std::int64_t>(looked.target.size()) + 1);
+  ASSERT_EQ(map[1], static_cast<std::int64_t>(looked.source.size()) + 1);
+  for (std::int64_t i = 0; i < map[0]; ++i) {
     double sum = 0;
-    for (std::int64_t j = 0; j < map->weights[1]; ++j) {
-      sum += static_cast<double>(map->weights.data<float>()[i * map->weights[1] + j]);
-    }
+    for (std::int64_t j = 0; j < map[1]; ++j) sum += static_cast<double>(map.data<float>()[i * map[1] + j]);
     EXPECT_NEAR(sum, 1, 2e-6);
+  }
+
+  std::vector<TextPair> pairs;  // what was found is as likely when it is given
+  for (std::size_t i = 0; i < sources.size(); ++i) pairs.push_back({sources[i], targets[i]});
+  const auto found = translator.translate(sources, {.beam = 3});
+  const auto forced = translator.force(pairs);
+  for (std::size_t i = 0; i < pairs.size(); ++i) {
+    EXPECT_EQ(forced[i].tokens, found[i].best[0].tokens) << targets[i];
+    EXPECT_NEAR(forced[i].log_probability, found[i].best[0].log_probability, 1e-5);
+    EXPECT_NEAR(forced[i].score, found[i].best[0].score, 1e-6);
   }
 }
 
@@ -127,8 +137,8 @@ TEST(Translation, EveryPresetTrainsIsSavedAndTranslates) {
     const std::vector<std::string> lines = {"他们在看。", "", "没有人见过这个词"};
     const auto found = translator.translate(lines, {.beam = 2});
     ASSERT_EQ(found.size(), 3u);
-    const auto map = translator.map(lines[0], found[0].best.at(0));
-    EXPECT_EQ(map.has_value(), each.settings.family != "seq2seq");
+    const Translator::Looked looked = translator.look(lines[0], found[0].best.at(0));
+    EXPECT_EQ(looked.weights[0] > 0, each.settings.family != "seq2seq");
   }
 }
 

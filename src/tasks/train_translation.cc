@@ -1,9 +1,8 @@
-#include "tasks/translation.h"
+#include "tasks/train_translation.h"
 
 #include <algorithm>
 #include <cmath>
 #include <filesystem>
-#include <numeric>
 
 #include "base/check.h"
 #include "data/batches.h"
@@ -13,7 +12,9 @@
 #include "decode/bleu.h"
 #include "io/json.h"
 #include "io/model_file.h"
+#include "models/attention_maps.h"
 #include "regard/train/optimizer.h"
+#include "tasks/translation_pairs.h"
 
 namespace regard {
 namespace {
@@ -53,13 +54,6 @@ std::unique_ptr<PairStream> validation_pairs(const TranslationData& data, std::u
   if (data.valid) return open_pairs(*data.valid)();
   if (data.builtin.empty()) return nullptr;
   return std::make_unique<CorpusStream>(data.builtin, seed, Corpus::Split::kTest, data.builtin_tests);
-}
-
-BatchSettings ends_of(const Tokenizer& target) {
-  const SpecialIds ids = target.special();
-  check(ids.begin >= 0 && ids.end >= 0, "translation: a tokenizer without begin and end (", ids.begin, ", ", ids.end,
-        ")");
-  return {.begin = ids.begin, .end = ids.end};
 }
 
 // The stream of batches, one ahead: so the end of an epoch is known with its last batch.
@@ -115,34 +109,6 @@ class Feed {
   std::vector<SequencePair> ahead_;
 };
 
-std::vector<std::int32_t> source_ids(const Tokenizer& tokenizer, std::string_view text) {
-  std::vector<std::int32_t> ids = tokenizer.ids(text);
-  ids.push_back(ends_of(tokenizer).end);
-  return ids;
-}
-
-// Cuts what is sorted by length into batches of a budget, and hands them on with the numbers of their pairs.
-template <class Each>
-void for_each_batch(const std::vector<SequencePair>& pairs, std::int64_t tokens, const BatchSettings& ends, Each each) {
-  std::vector<std::size_t> order(pairs.size());
-  std::iota(order.begin(), order.end(), std::size_t{0});
-  std::stable_sort(order.begin(), order.end(),
-                   [&](std::size_t a, std::size_t b) { return pairs[a].source.size() > pairs[b].source.size(); });
-  for (std::size_t begin = 0; begin < order.size();) {
-    std::vector<SequencePair> some;
-    std::size_t longest = 0, end = begin;
-    for (; end < order.size(); ++end) {
-      const SequencePair& pair = pairs[order[end]];
-      longest = std::max({longest, pair.source.size(), pair.target.size() + 1});
-      if (end > begin && longest * (end - begin + 1) > static_cast<std::size_t>(tokens)) break;
-      some.push_back(pair);
-    }
-    const Batch batch = make_batch(some, ends);
-    each(batch, [&](std::int64_t row) { return order[begin + batch.order[static_cast<std::size_t>(row)]]; });
-    begin = end;
-  }
-}
-
 bool is_chinese(const std::vector<std::string>& texts) {  // most of its letters take three bytes, as Han characters do
   std::size_t wide = 0, all = 0;
   for (const std::string& text : texts) {
@@ -188,33 +154,17 @@ double mean_loss(const SequenceModel& model, const ValidationSet& set, const Bat
   return sum / count;
 }
 
-std::vector<Hypotheses> search_all(const SequenceModel& model, const std::vector<SequencePair>& pairs,
-                                   const SearchSettings& settings, std::int64_t tokens, const Context& context) {
-  std::vector<Hypotheses> found(pairs.size());
-  std::vector<SequencePair> sources;
-  for (const SequencePair& pair : pairs) sources.push_back({.id = pair.id, .source = pair.source});
-  for_each_batch(sources, std::max<std::int64_t>(1, tokens / settings.beam), {settings.begin, settings.end},
-                 [&](const Batch& batch, const auto& number) {
-                   std::vector<Hypotheses> some = search(model, batch, settings, context);
-                   for (std::size_t row = 0; row < some.size(); ++row) {
-                     found[number(static_cast<std::int64_t>(row))] = std::move(some[row]);
-                   }
-                 });
-  return found;
-}
-
 // How attention is doing: the entropy of its weights as a share of the highest possible, and heads that look everywhere
 // alike.
-std::map<std::string, double> attention_health(const SequenceModel& model, const ModelSettings& settings,
-                                               const Batch& batch) {
-  const bool many = settings.family == "transformer";
-  const std::int64_t heads = many ? settings.heads : 1, layers = many ? settings.decoder_layers : 1;
+std::map<std::string, double> attention_health(const SequenceModel& model, const Batch& batch) {
+  const auto [layers, heads] = model.attention_shape();
+  const std::vector<Tensor> maps = model.all_attention(batch);
   double total = 0, count = 0, dead = 0;
   for (std::int64_t layer = 0; layer < layers; ++layer) {
     for (std::int64_t head = 0; head < heads; ++head) {
-      const AskedAttention asked = many ? AskedAttention{layer, head} : AskedAttention{};
       double sum = 0, rows = 0;
-      for (const Tensor& map : model.attention(batch, asked)) {
+      for (const Tensor& all : maps) {
+        const Tensor map = map_of(all, {layer, head});
         if (map[1] < 4) continue;
         for (std::int64_t i = 0; i < map[0]; ++i) {
           double entropy = 0;
@@ -411,78 +361,11 @@ LoopResult train_translation(const TranslationData& data, const ModelSettings& a
               .score = bleu.score().score,
               .sample = text(validation.sources[shown], " → ", written[shown])};
     };
-    task.health = [&] { return attention_health(*model, model_settings, looked_at); };
+    task.health = [&] { return attention_health(*model, looked_at); };
   } else {
     loop.valid_every = {};
   }
   return train(loop, task, context);
-}
-
-struct Translator::Impl {
-  ModelSettings settings;
-  TokenizerPair tokenizers;
-  Parameters parameters;
-  std::unique_ptr<SequenceModel> model;
-  BatchSettings ends;
-};
-
-Translator::Translator(const std::string& path) : impl_(std::make_unique<Impl>()) {
-  const ModelFile file = load_model(disk(), path);
-  const Json config = Json::parse(file.config(), text("config of '", path, "'"));
-  const std::string task(config.at("task").text());
-  check(task == "translate", "'", path, "' is a model for '", task, "', expected 'translate'");
-  for (const auto& [key, value] : config.at("model").object()) set(impl_->settings, key, value.text());
-  impl_->tokenizers.source = Tokenizer::from(file.tokenizer("source").bytes);
-  impl_->tokenizers.target = Tokenizer::from(file.tokenizer("target").bytes);
-  const auto fits = [&](const Tokenizer& tokenizer, std::int64_t words, const char* side) {
-    check(tokenizer.size() == words, "'", path, "': the ", side, "'s tokenizer has ", tokenizer.size(),
-          " ids, the model ", words);
-  };
-  fits(*impl_->tokenizers.source, impl_->settings.source_words, "source");
-  fits(*impl_->tokenizers.target, impl_->settings.target_words, "target");
-  impl_->ends = ends_of(*impl_->tokenizers.target);
-  ends_of(*impl_->tokenizers.source);
-  impl_->model = make_model(Builder(impl_->parameters, RandomKey(0)), impl_->settings);
-  file.fill(impl_->parameters);
-}
-Translator::~Translator() = default;
-Translator::Translator(Translator&&) noexcept = default;
-Translator& Translator::operator=(Translator&&) noexcept = default;
-
-const ModelSettings& Translator::model_settings() const { return impl_->settings; }
-
-std::vector<Translator::Translation> Translator::translate(std::span<const std::string> lines, const Settings& settings,
-                                                           const Context& context) const {
-  const ContextScope scope(context);
-  std::vector<SequencePair> pairs;
-  for (const std::string& line : lines) {
-    pairs.push_back({.id = pairs.size(), .source = source_ids(*impl_->tokenizers.source, line)});
-  }
-  const std::vector<Hypotheses> found = search_all(*impl_->model, pairs,
-                                                   {.begin = impl_->ends.begin,
-                                                    .end = impl_->ends.end,
-                                                    .beam = settings.beam,
-                                                    .best = settings.best,
-                                                    .penalty = settings.length_penalty},
-                                                   settings.batch_tokens, context);
-  std::vector<Translation> made;
-  for (const Hypotheses& each : found) {
-    Translation& one = made.emplace_back();
-    for (const Hypothesis& h : each) one.best.push_back({impl_->tokenizers.target->decode(h.words), h.words, h.score});
-  }
-  return made;
-}
-
-std::optional<Translator::Map> Translator::map(std::string_view line, const Result& result,
-                                               const AskedAttention& asked) const {
-  const SequencePair pair{.id = 0, .source = source_ids(*impl_->tokenizers.source, line), .target = result.words};
-  const std::vector<Tensor> maps = impl_->model->attention(make_batch(std::span(&pair, 1), impl_->ends), asked);
-  if (maps.empty()) return {};
-  Map made{.weights = maps[0]};
-  for (const std::int32_t id : pair.source) made.columns.push_back(impl_->tokenizers.source->piece(id));
-  for (const std::int32_t id : pair.target) made.rows.push_back(impl_->tokenizers.target->piece(id));
-  made.rows.push_back(impl_->tokenizers.target->piece(impl_->ends.end));
-  return made;
 }
 
 }  // namespace regard

@@ -1,0 +1,60 @@
+#include "tasks/translation_pairs.h"
+
+#include <algorithm>
+#include <numeric>
+
+#include "base/check.h"
+
+namespace regard {
+
+BatchSettings ends_of(const Tokenizer& target) {
+  const SpecialIds ids = target.special();
+  check(ids.begin >= 0 && ids.end >= 0, "translation: a tokenizer without begin and end (", ids.begin, ", ", ids.end,
+        ")");
+  return {.begin = ids.begin, .end = ids.end};
+}
+
+std::vector<std::int32_t> source_ids(const Tokenizer& tokenizer, std::string_view text) {
+  std::vector<std::int32_t> ids = tokenizer.ids(text);
+  ids.push_back(ends_of(tokenizer).end);
+  return ids;
+}
+
+void for_each_batch(
+    const std::vector<SequencePair>& pairs, std::int64_t tokens, const BatchSettings& ends,
+    const std::function<void(const Batch&, const std::function<std::size_t(std::int64_t row)>& number)>& each) {
+  std::vector<std::size_t> order(pairs.size());
+  std::iota(order.begin(), order.end(), std::size_t{0});
+  std::stable_sort(order.begin(), order.end(),
+                   [&](std::size_t a, std::size_t b) { return pairs[a].source.size() > pairs[b].source.size(); });
+  for (std::size_t begin = 0; begin < order.size();) {
+    std::vector<SequencePair> some;
+    std::size_t longest = 0, end = begin;
+    for (; end < order.size(); ++end) {
+      const SequencePair& pair = pairs[order[end]];
+      longest = std::max({longest, pair.source.size(), pair.target.size() + 1});
+      if (end > begin && longest * (end - begin + 1) > static_cast<std::size_t>(tokens)) break;
+      some.push_back(pair);
+    }
+    const Batch batch = make_batch(some, ends);
+    each(batch, [&](std::int64_t row) { return order[begin + batch.order[static_cast<std::size_t>(row)]]; });
+    begin = end;
+  }
+}
+
+std::vector<Hypotheses> search_all(const SequenceModel& model, const std::vector<SequencePair>& pairs,
+                                   const SearchSettings& settings, std::int64_t tokens, const Context& context) {
+  std::vector<Hypotheses> found(pairs.size());
+  std::vector<SequencePair> sources;
+  for (const SequencePair& pair : pairs) sources.push_back({.id = pair.id, .source = pair.source});
+  for_each_batch(sources, std::max<std::int64_t>(1, tokens / settings.beam), {settings.begin, settings.end},
+                 [&](const Batch& batch, const auto& number) {
+                   std::vector<Hypotheses> some = search(model, batch, settings, context);
+                   for (std::size_t row = 0; row < some.size(); ++row) {
+                     found[number(static_cast<std::int64_t>(row))] = std::move(some[row]);
+                   }
+                 });
+  return found;
+}
+
+}  // namespace regard

@@ -1,0 +1,80 @@
+// A trained model in use: lines to translations, how likely given ones are, where the model looked.
+//
+//     const Translator translator("zh-en.model");
+//     const auto found = translator.translate(lines, {.beam = 5});                  // one a line, in their order
+//     const auto looked = translator.look(lines[0], found[0].best[0]);              // every layer and head
+//     const auto given = translator.force(pairs);                                   // how likely these targets are
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "data/tokenizer.h"
+#include "decode/search.h"
+#include "models/presets.h"
+#include "regard/context.h"
+
+namespace regard {
+
+struct TranslateSettings {
+  std::int64_t beam = 5;
+  std::int64_t best = 1;  // so many of each line
+  double length_penalty = 1;
+  std::int64_t batch_tokens = 4096;
+};
+
+struct TextPair {
+  std::string source, target;
+};
+
+class Translator {
+ public:
+  explicit Translator(const std::string& path);
+  ~Translator();
+  Translator(Translator&&) noexcept;
+  Translator& operator=(Translator&&) noexcept;
+
+  struct Result {
+    std::string text;
+    std::vector<Token> tokens;   // of the target's tokenizer, and where in the text each stands
+    double log_probability = 0;  // of the tokens and the end
+    double score = 0;            // the same over (tokens + 1)^length penalty
+  };
+  struct Translation {
+    std::vector<Result> best;  // best first
+  };
+  using Settings = TranslateSettings;
+  std::vector<Translation> translate(std::span<const std::string> lines, const Settings& settings = {},
+                                     const Context& context = {}) const;
+
+  // The targets that are given, as if they had been found.
+  std::vector<Result> force(std::span<const TextPair> pairs, const Settings& settings = {},
+                            const Context& context = {}) const;
+
+  struct Looked {
+    std::vector<Token> source, target;  // tokens of the texts, without the ends
+    Tensor weights;                     // [layers, heads, target + end, source + end]; layers: 0 without attention
+  };
+  // How it came to this result of this line: asking changes nothing, and is told what was found, not asked to find it.
+  Looked look(std::string_view line, const Result& result) const;
+  std::vector<Looked> look(std::span<const std::string> lines, std::span<const Result> results,
+                           std::int64_t batch_tokens = 4096, const Context& context = {}) const;
+
+  const ModelSettings& model_settings() const;
+  AttentionShape attention_shape() const;
+  const Tokenizer& source() const;
+  const Tokenizer& target() const;
+
+ private:
+  struct Impl;
+  std::unique_ptr<Impl> impl_;
+};
+
+// What is shown of tokens: their pieces, and the end's.
+std::vector<std::string> labels_of(const Tokenizer& tokenizer, std::span<const Token> tokens);
+
+}  // namespace regard
