@@ -11,6 +11,7 @@
 namespace regard {
 
 struct Translator::Impl {
+  std::string config;
   ModelSettings settings;
   TokenizerPair tokenizers;
   Parameters parameters;
@@ -20,6 +21,7 @@ struct Translator::Impl {
 
 Translator::Translator(const std::string& path) : impl_(std::make_unique<Impl>()) {
   const ModelFile file = load_model(disk(), path);
+  impl_->config = file.config();
   const Json config = Json::parse(file.config(), text("config of '", path, "'"));
   const std::string task(config.at("task").text());
   check(task == "translate", "'", path, "' is a model for '", task, "', expected 'translate'");
@@ -42,6 +44,7 @@ Translator::Translator(Translator&&) noexcept = default;
 Translator& Translator::operator=(Translator&&) noexcept = default;
 
 const ModelSettings& Translator::model_settings() const { return impl_->settings; }
+const std::string& Translator::config() const { return impl_->config; }
 
 AttentionShape Translator::attention_shape() const { return impl_->model->attention_shape(); }
 const Tokenizer& Translator::source() const { return *impl_->tokenizers.source; }

@@ -65,6 +65,7 @@ class Translator {
                            std::int64_t batch_tokens = 4096, const Context& context = {}) const;
 
   const ModelSettings& model_settings() const;
+  const std::string& config() const;  // of the model file: a JSON object
   AttentionShape attention_shape() const;
   const Tokenizer& source() const;
   const Tokenizer& target() const;
