@@ -67,23 +67,21 @@ std::vector<std::size_t> characters_before(std::string_view text) {  // how many
   return before;
 }
 
-std::string text_of(const Translator& translator, std::string_view line, const Translator::Result& result,
-                    const Translator::Looked& looked, const AlignmentSettings& settings,
-                    const AlignmentChoice& choice) {
-  const bool pieces = settings.level == AlignmentLevel::kPiece;
-  const PairUnits units = units_of(translator, line, result.text, looked, settings.level, settings.words);
-  const UnitWeights weights = pieces ? token_weights(looked, choice) : unit_weights(looked, units, choice);
-  switch (settings.kind) {
-    case AlignmentKind::kHard:
-      return pharaoh(hard_links(weights));
-    case AlignmentKind::kSpans:
-      return span_text(hard_links(weights), units, line, result.text);
-    case AlignmentKind::kThreshold:
-      return pharaoh(links_above(weights, settings.threshold));
-    case AlignmentKind::kSoft:
-      return soft_text(weights);
+bool are_tokens(const std::vector<TextUnit>& units, std::span<const Token> tokens) {
+  return std::equal(units.begin(), units.end(), tokens.begin(), tokens.end(),
+                    [](const TextUnit& a, const Token& b) { return a.begin == b.begin && a.end == b.end; });
+}
+
+UnitWeights token_weights(const Translator::Looked& looked, const AlignmentChoice& choice) {
+  const Tensor map = map_of(looked.weights, {.layer = choice.layer, .head = choice.head});
+  const std::size_t sources = looked.source.size();
+  UnitWeights made{.targets = looked.target.size(), .sources = sources, .weights = {}, .end = {}};
+  for (std::size_t t = 0; t < made.targets; ++t) {
+    const float* row = map.data<float>() + (t + static_cast<std::size_t>(choice.shift)) * (sources + 1);
+    made.weights.insert(made.weights.end(), row, row + sources);
+    made.end.push_back(static_cast<double>(row[sources]));
   }
-  return {};
+  return made;
 }
 
 }  // namespace
@@ -159,8 +157,8 @@ AlignmentSettings alignment_settings(std::string_view kind) {
   return settings;
 }
 
-PairUnits units_of(const Translator& translator, std::string_view line, std::string_view result,
-                   const Translator::Looked& looked, AlignmentLevel level, WordCut words) {
+PairUnits units_of(const Translator& translator, const TextPair& texts, const Translator::Looked& looked,
+                   AlignmentLevel level, WordCut words) {
   const auto one = [&](std::string_view text, const std::vector<Token>& tokens, const Tokenizer& tokenizer) {
     if (level == AlignmentLevel::kCharacter) return characters_of(text);
     if (level == AlignmentLevel::kWord) {
@@ -171,24 +169,13 @@ PairUnits units_of(const Translator& translator, std::string_view line, std::str
     for (const Token& token : tokens) units.push_back({token.begin, token.end});
     return units;
   };
-  return {.source = one(line, looked.source, translator.source()),
-          .target = one(result, looked.target, translator.target())};
-}
-
-UnitWeights token_weights(const Translator::Looked& looked, const AlignmentChoice& choice) {
-  const Tensor map = map_of(looked.weights, {.layer = choice.layer, .head = choice.head});
-  const std::size_t sources = looked.source.size();
-  UnitWeights made{.targets = looked.target.size(), .sources = sources, .weights = {}, .end = {}};
-  for (std::size_t t = 0; t < made.targets; ++t) {
-    const float* row = map.data<float>() + (t + static_cast<std::size_t>(choice.shift)) * (sources + 1);
-    made.weights.insert(made.weights.end(), row, row + sources);
-    made.end.push_back(static_cast<double>(row[sources]));
-  }
-  return made;
+  return {.source = one(texts.source, looked.source, translator.source()),
+          .target = one(texts.target, looked.target, translator.target())};
 }
 
 UnitWeights unit_weights(const Translator::Looked& looked, const PairUnits& units, const AlignmentChoice& choice) {
-  const UnitWeights tokens = token_weights(looked, choice);
+  UnitWeights tokens = token_weights(looked, choice);
+  if (are_tokens(units.source, looked.source) && are_tokens(units.target, looked.target)) return tokens;
   const auto sources = shares_of(looked.source, units.source), targets = shares_of(looked.target, units.target);
   UnitWeights made{.targets = units.target.size(), .sources = units.source.size(), .weights = {}, .end = {}};
   made.weights.assign(made.targets * made.sources, 0);
@@ -249,8 +236,8 @@ std::string soft_text(const UnitWeights& weights) {
   return made;
 }
 
-std::string span_text(const Links& links, const PairUnits& units, std::string_view source, std::string_view target) {
-  const std::vector<std::size_t> sources = characters_before(source), targets = characters_before(target);
+std::string span_text(const Links& links, const PairUnits& units, const TextPair& texts) {
+  const std::vector<std::size_t> sources = characters_before(texts.source), targets = characters_before(texts.target);
   std::string made;
   for (const Link& link : links) {
     const TextUnit& from = units.source[static_cast<std::size_t>(link.source)];
@@ -261,6 +248,20 @@ std::string span_text(const Links& links, const PairUnits& units, std::string_vi
   return made;
 }
 
+Links links_of(const Translator::Looked& looked, const PairUnits& units, const AlignmentSettings& settings,
+               const AlignmentChoice& choice) {
+  check(settings.kind != AlignmentKind::kSoft, "alignment: soft weights are no links");
+  const UnitWeights weights = unit_weights(looked, units, choice);
+  return settings.kind == AlignmentKind::kThreshold ? links_above(weights, settings.threshold) : hard_links(weights);
+}
+
+std::string alignment_text(const Translator::Looked& looked, const PairUnits& units, const TextPair& texts,
+                           const AlignmentSettings& settings, const AlignmentChoice& choice) {
+  if (settings.kind == AlignmentKind::kSoft) return soft_text(unit_weights(looked, units, choice));
+  const Links links = links_of(looked, units, settings, choice);
+  return settings.kind == AlignmentKind::kSpans ? span_text(links, units, texts) : pharaoh(links);
+}
+
 std::vector<std::string> alignment_texts(const Translator& translator, std::span<const std::string> lines,
                                          std::span<const Translator::Result> results, const AlignmentSettings& settings,
                                          std::int64_t batch_tokens, const Context& context) {
@@ -268,7 +269,9 @@ std::vector<std::string> alignment_texts(const Translator& translator, std::span
   const std::vector<Translator::Looked> looked = translator.look(lines, results, batch_tokens, context);
   std::vector<std::string> made;
   for (std::size_t i = 0; i < lines.size(); ++i) {
-    made.push_back(text_of(translator, lines[i], results[i], looked[i], settings, choice));
+    const TextPair texts{.source = lines[i], .target = results[i].text};
+    const PairUnits units = units_of(translator, texts, looked[i], settings.level, settings.words);
+    made.push_back(alignment_text(looked[i], units, texts, settings, choice));
   }
   return made;
 }

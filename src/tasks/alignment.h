@@ -74,8 +74,8 @@ AlignmentChoice choice_of(const Translator& translator, const AlignmentSettings&
 struct PairUnits {
   std::vector<TextUnit> source, target;
 };
-PairUnits units_of(const Translator& translator, std::string_view line, std::string_view result,
-                   const Translator::Looked& looked, AlignmentLevel level, WordCut words);
+PairUnits units_of(const Translator& translator, const TextPair& texts, const Translator::Looked& looked,
+                   AlignmentLevel level, WordCut words);
 
 struct UnitWeights {
   std::size_t targets = 0, sources = 0;
@@ -83,15 +83,19 @@ struct UnitWeights {
   std::vector<double> end;      // [targets], what fell on the end
   double at(std::size_t target, std::size_t source) const { return weights[target * sources + source]; }
 };
-// Of units that tokens share bytes with.
+// Units that are the tokens themselves are taken one to one, also those that stand for no text.
 UnitWeights unit_weights(const Translator::Looked& looked, const PairUnits& units, const AlignmentChoice& choice);
-// Of the tokens themselves.
-UnitWeights token_weights(const Translator::Looked& looked, const AlignmentChoice& choice);
+
+// All kinds but kSoft are links.
+Links links_of(const Translator::Looked& looked, const PairUnits& units, const AlignmentSettings& settings,
+               const AlignmentChoice& choice);
+std::string alignment_text(const Translator::Looked& looked, const PairUnits& units, const TextPair& texts,
+                           const AlignmentSettings& settings, const AlignmentChoice& choice);
 
 // A target unit without any weight has no link; of equal weights the first counts.
 Links hard_links(const UnitWeights& weights);
 Links links_above(const UnitWeights& weights, double threshold);  // never those of weight 0
 std::string soft_text(const UnitWeights& weights);
-std::string span_text(const Links& links, const PairUnits& units, std::string_view source, std::string_view target);
+std::string span_text(const Links& links, const PairUnits& units, const TextPair& texts);
 
 }  // namespace regard
