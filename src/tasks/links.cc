@@ -23,50 +23,58 @@ double ratio(std::int64_t part, std::int64_t whole) {
   return whole == 0 ? 1 : static_cast<double>(part) / static_cast<double>(whole);
 }
 
-// Links of the union are added to those of the intersection; which units have one is what matters.
+// Links of the union are added to those of the intersection, in the order of the paper's pseudo-code: target words one
+// after another, for each the source words; a link that is added counts at once.
 class Growing {
  public:
-  Growing(Links start, Links all) : all_(std::move(all)) {
-    for (const Link& link : all_) {
-      sources_.resize(std::max(sources_.size(), static_cast<std::size_t>(link.source) + 1), false);
-      targets_.resize(std::max(targets_.size(), static_cast<std::size_t>(link.target) + 1), false);
+  Growing(const Links& start, const Links& all) : all_(all) {
+    for (const Link& link : all) {
+      sources_.resize(std::max(sources_.size(), at(link.source) + 1), false);
+      targets_.resize(std::max(targets_.size(), at(link.target) + 1), false);
     }
     for (const Link& link : start) add(link);
   }
 
   // Until nothing changes: a neighbour of a link, diagonals too, if it is in the union and one of its units has none.
   void grow() {
-    constexpr Link kNeighbours[] = {{-1, 0}, {0, -1}, {1, 0}, {0, 1}, {-1, -1}, {-1, 1}, {1, -1}, {1, 1}};
+    constexpr Link kNeighbours[] = {{0, -1}, {-1, 0}, {0, 1}, {1, 0}, {-1, -1}, {1, -1}, {-1, 1}, {1, 1}};
     for (bool changed = true; changed;) {
       changed = false;
-      for (const Link& link : Links(links_.begin(), links_.end())) {
+      for (const Link& link : links_) {  // a set: what is added behind this one is seen on the way
         for (const Link& step : kNeighbours) {
           const Link near{link.source + step.source, link.target + step.target};
           if (!has(all_, near) || (sources_[at(near.source)] && targets_[at(near.target)])) continue;
-          changed |= add(near);
+          add(near);
+          changed = true;
         }
       }
     }
   }
 
   // What a direction has between two units that have no link at all.
-  void finish(const Links& direction) {
+  void finish(Links direction) {
+    std::sort(direction.begin(), direction.end(), TargetFirst());
     for (const Link& link : direction) {
       if (!sources_[at(link.source)] && !targets_[at(link.target)]) add(link);
     }
   }
 
-  Links links() const { return {links_.begin(), links_.end()}; }
+  Links links() const { return sorted({links_.begin(), links_.end()}); }
 
  private:
+  struct TargetFirst {
+    bool operator()(const Link& a, const Link& b) const {
+      return a.target != b.target ? a.target < b.target : a.source < b.source;
+    }
+  };
   static std::size_t at(std::int32_t unit) { return static_cast<std::size_t>(unit); }
-  bool add(const Link& link) {
+  void add(const Link& link) {
     sources_[at(link.source)] = targets_[at(link.target)] = true;
-    return links_.insert(link).second;
+    links_.insert(link);
   }
 
-  Links all_;
-  std::set<Link> links_;
+  const Links& all_;
+  std::set<Link, TargetFirst> links_;
   std::vector<bool> sources_, targets_;
 };
 
@@ -139,7 +147,7 @@ Links symmetrized(Symmetry how, const Links& forward, const Links& backward) {
   std::set_union(forward.begin(), forward.end(), backward.begin(), backward.end(), std::back_inserter(any));
   if (how == Symmetry::kIntersection) return both;
   if (how == Symmetry::kUnion) return any;
-  Growing growing(std::move(both), std::move(any));
+  Growing growing(both, any);
   growing.grow();
   if (how == Symmetry::kGrowDiagFinalAnd) {
     growing.finish(forward);
