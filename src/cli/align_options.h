@@ -23,8 +23,7 @@ struct AlignOptions {
 inline void add_align_options(CLI::App& app, AlignOptions& options) {
   app.add_option("-m,--model", options.models, "a model; a second one, of the other direction, helps")
       ->required()
-      ->expected(1)
-      ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll)
+      ->allow_extra_args(false)  // one a flag: what follows are the pairs
       ->option_text("MODEL");
   app.add_option("pairs", options.files, "two files, line by line, or one: .tsv or .jsonl; each may be .gz, - is stdin")
       ->required()
