@@ -21,6 +21,7 @@ namespace {
 
 // One model, as its file has it.
 struct Member {
+  std::string config;
   ModelSettings settings;
   TokenizerPair tokenizers;
   std::string tokenizer_bytes;  // of both
@@ -32,6 +33,7 @@ struct Member {
 std::unique_ptr<Member> load(const std::string& path) {
   auto made = std::make_unique<Member>();
   const ModelFile file = load_model(disk(), path);
+  made->config = file.config();
   const Json config = Json::parse(file.config(), text("config of '", path, "'"));
   const std::string task(config.at("task").text());
   check(task == "translate", "'", path, "' is a model for '", task, "', expected 'translate'");
@@ -87,6 +89,8 @@ Translator::Translator(Translator&&) noexcept = default;
 Translator& Translator::operator=(Translator&&) noexcept = default;
 
 const ModelSettings& Translator::model_settings() const { return impl_->members[0]->settings; }
+const std::string& Translator::config() const { return impl_->members[0]->config; }
+
 AttentionShape Translator::attention_shape() const { return impl_->model->attention_shape(); }
 const Tokenizer& Translator::source() const { return *impl_->members[0]->tokenizers.source; }
 const Tokenizer& Translator::target() const { return *impl_->members[0]->tokenizers.target; }

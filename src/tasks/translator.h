@@ -78,7 +78,8 @@ class Translator {
   std::vector<Looked> look(std::span<const std::string> lines, std::span<const Result> results,
                            std::int64_t batch_tokens = 4096, const Context& context = {}) const;
 
-  const ModelSettings& model_settings() const;  // of the first
+  const ModelSettings& model_settings() const;  // of the first model, if there are several
+  const std::string& config() const;            // of its file: a JSON object
   AttentionShape attention_shape() const;
   const Tokenizer& source() const;
   const Tokenizer& target() const;
