@@ -1,0 +1,41 @@
+// `regard eval`: how good a model, or what it gave, is.
+#include "cli/eval.h"
+
+#include <CLI/App.hpp>
+#include <CLI/Config.hpp>
+#include <CLI/Formatter.hpp>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "base/check.h"
+
+namespace regard::cli {
+namespace {
+
+const AddCommand eval({
+    .name = "eval",
+    .summary = "evaluate a model, or what it gave",
+    .example = "regard eval translate -m zh-en.model --builtin zh-en",
+    .build = [](CLI::App& app) -> Run {
+      auto all = std::make_shared<std::vector<std::pair<CLI::App*, Run>>>();
+      for (const Evaluation& each : {eval_translate()}) {
+        CLI::App* const part = app.add_subcommand(each.name, each.summary);
+        part->fallthrough();  // --threads is the command's
+        all->emplace_back(part, each.build(*part));
+      }
+      app.require_subcommand(0, 1);
+      return [all](const Context& context) {
+        std::string names;
+        for (const auto& [part, run] : *all) {
+          if (part->parsed()) return run(context);
+          names += (names.empty() ? "" : " or ") + part->get_name();
+        }
+        fail(ErrorKind::kInput, "eval: what is to be evaluated? expected ", names);
+      };
+    },
+});
+
+}  // namespace
+}  // namespace regard::cli
