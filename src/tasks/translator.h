@@ -40,9 +40,10 @@ class Translator {
 
   struct Result {
     std::string text;
-    std::vector<Token> tokens;   // of the target's tokenizer, and where in the text each stands
-    double log_probability = 0;  // of the tokens and the end
-    double score = 0;            // the same over (tokens + 1)^length penalty
+    std::vector<Token> tokens;     // of the target's tokenizer, and where in the text each stands
+    double log_probability = 0;    // of the tokens and the end
+    double score = 0;              // the same over (tokens + 1)^length penalty
+    std::vector<float> each = {};  // of force: the logarithm for every token and the end
   };
   struct Translation {
     std::vector<Result> best;  // best first

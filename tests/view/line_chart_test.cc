@@ -6,26 +6,22 @@
 #include <cmath>
 #include <string>
 
+#include "support/occurrences.h"
+
 namespace regard {
 namespace {
 
-std::size_t count(const std::string& text, const std::string& part) {
-  std::size_t found = 0;
-  for (std::size_t at = 0; (at = text.find(part, at)) != std::string::npos; at += part.size()) ++found;
-  return found;
-}
-
 TEST(LineChart, HasALineForEachAndItsName) {
   const std::string svg = line_chart({{"a < b", {{0, 1}, {1, 2}}}, {"c", {{0, 3}, {1, 1}}}}, {.title = "t & u"});
-  EXPECT_EQ(count(svg, "<polyline"), 2u);
+  EXPECT_EQ(occurrences(svg, "<polyline"), 2u);
   EXPECT_NE(svg.find("a &lt; b"), std::string::npos);
   EXPECT_NE(svg.find("t &amp; u"), std::string::npos);
 }
 
 TEST(LineChart, WhatIsNoNumberIsAGap) {
   const double nan = std::nan("");
-  EXPECT_EQ(count(line_chart({{"x", {{0, 1}, {1, nan}, {2, 1}}}}, {}), "<polyline"), 2u);
-  EXPECT_EQ(count(line_chart({{"x", {{1, 0}, {2, 1}, {3, 2}}}}, {.log_up = true}), "<polyline"), 1u);
+  EXPECT_EQ(occurrences(line_chart({{"x", {{0, 1}, {1, nan}, {2, 1}}}}, {}), "<polyline"), 2u);
+  EXPECT_EQ(occurrences(line_chart({{"x", {{1, 0}, {2, 1}, {3, 2}}}}, {.log_up = true}), "<polyline"), 1u);
   EXPECT_EQ(line_chart({{"x", {{1, nan}}}}, {}).find("nan"), std::string::npos);
   EXPECT_EQ(line_chart({}, {.log_across = true, .log_up = true}).find("nan"), std::string::npos);
   EXPECT_EQ(line_chart({{"x", {{2, 5}}}}, {.log_across = true}).find("nan"), std::string::npos);
