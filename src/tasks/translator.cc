@@ -196,7 +196,8 @@ std::vector<Translator::Result> Translator::force(std::span<const TextPair> give
       Result& result = results[number(row)];
       const std::int64_t steps = target_steps(batch, row);
       for (std::int64_t t = 0; t < steps; ++t) {
-        result.log_probability += static_cast<double>(each.data<float>()[t * batch.size() + row]);
+        result.each.push_back(each.data<float>()[t * batch.size() + row]);
+        result.log_probability += static_cast<double>(result.each.back());
       }
       result.score = result.log_probability / std::pow(static_cast<double>(steps), settings.length_penalty);
     }

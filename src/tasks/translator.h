@@ -57,6 +57,7 @@ class Translator {
     double log_probability = 0;  // of the tokens and the ends
     double score = 0;            // the same over (tokens + 1)^length penalty, of parts the sum
     std::vector<Part> parts = {};
+    std::vector<float> each = {};  // of force: the logarithm for every token and the end
   };
   struct Translation {
     std::vector<Result> best;  // best first
