@@ -8,7 +8,7 @@ import ctranslate2
 import numpy
 from ctranslate2.specs import TransformerSpec
 
-from turns import serve
+from turns import fastest, serve
 
 THREADS = 2
 PRECISION = {0: "float32", 1: "int8"}
@@ -24,7 +24,7 @@ def fill_linear(spec, parts):
     spec.bias = numpy.concatenate([bias for _, bias in parts])
 
 
-def model_of(case, folder):
+def model_of(case, folder, threads):
     width, ffn, layers = case["width"], case["ffn"], case["layers"]
 
     def linear(name, rows, columns):
@@ -71,21 +71,22 @@ def model_of(case, folder):
     with tempfile.TemporaryDirectory() as place:
         spec.save(place)
         return ctranslate2.Translator(place, device="cpu", compute_type=PRECISION[case.get("int8", 0)],
-                                      inter_threads=1, intra_threads=THREADS)
+                                      inter_threads=1, intra_threads=threads)
 
 
-def prepare(case, folder):
+def ways(case, folder):
+    """With one thread and with all: small batches may do better with one."""
     lengths = read(folder, "lengths", case["batch"]).astype(int)
     ids = read(folder, "source", -1, case["batch"]).astype(int)
     sources = [[str(ids[t, row]) for t in range(length)] for row, length in enumerate(lengths)]
-    translator = model_of(case, folder)
 
-    def run():
-        return translator.translate_batch(sources, beam_size=case["beam"], max_decoding_length=case["steps"],
-                                          length_penalty=1, max_batch_size=0, return_scores=False)
+    def way(threads):
+        translator = model_of(case, folder, threads)
+        return lambda: translator.translate_batch(sources, beam_size=case["beam"], max_decoding_length=case["steps"],
+                                                  length_penalty=1, max_batch_size=0, return_scores=False)
 
-    run()
-    return PRECISION[case.get("int8", 0)], run
+    for threads in sorted({1, THREADS}):
+        yield f"{PRECISION[case.get('int8', 0)]}, {threads} threads", way(threads)
 
 
 def output(run):
@@ -96,4 +97,5 @@ if __name__ == "__main__":
     parser = argparse.ArgumentParser()
     parser.add_argument("--threads", type=int, default=2)
     THREADS = parser.parse_args().threads
-    serve(prepare, output, lambda case, folder, wanted: prepare(case, folder)[1])
+    serve(lambda case, folder: fastest(list(ways(case, folder))), output,
+          lambda case, folder, wanted: next(run for name, run in ways(case, folder) if name == wanted))

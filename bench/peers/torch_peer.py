@@ -13,7 +13,7 @@ import numpy
 import torch
 import torch.nn.functional as F
 
-from turns import serve, timed
+from turns import fastest, serve
 
 
 def ways_matmul(case, x, w):
@@ -511,22 +511,6 @@ def compiled(function, freezing=False):
     torch._dynamo.reset()
     torch._inductor.config.freezing = freezing
     return torch.compile(function, dynamic=False)
-
-
-def fastest(ways):
-    """The way with the least time when all take turns of about 3 ms, five times."""
-    turns = []
-    for name, run in ways:
-        run()
-        run()
-        one = max(min(timed(run, 3, 1)), 1e-7)
-        calls = max(1, min(1000, int(2e-5 / one)))
-        turns.append([name, run, calls, max(1, min(30, int(3e-3 / (one * calls)))), float("inf")])
-    for _ in range(5 if len(turns) > 1 else 0):
-        for turn in turns:
-            turn[4] = min(turn[4], min(timed(turn[1], turn[3], turn[2])))
-    best = min(turns, key=lambda turn: turn[4])
-    return best[0], best[1]
 
 
 def all_ways(case, folder):

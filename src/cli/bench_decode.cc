@@ -34,7 +34,7 @@ ModelSettings settings_of(const Size& size) {
 
 struct Decoder {
   Decoder(const Size& size, std::int64_t sentences, std::int64_t beam)
-      : model(make_model(Builder(parameters, RandomKey(7)), settings_of(size))), written(beam) {
+      : model(make_model(Builder(parameters, RandomKey(7)), settings_of(size))) {
     for (Parameter& each : parameters) {
       // Nothing is the same as nothing: biases are not zero in trained models, and the end must not come by chance.
       if (each.value.rank() == 1 && each.name.ends_with("bias")) {
@@ -43,7 +43,7 @@ struct Decoder {
               0.1f * static_cast<float>(normal(RandomKey(5).at(each.value.size()), static_cast<std::uint64_t>(i)));
         }
       }
-      if (each.name == "output.bias") each.value.data<float>()[kEnd] = -1e4f;
+      if (each.name == "output.bias") each.value.data<float>()[kEnd] = -100;
     }
     std::vector<SequencePair> pairs;
     for (std::int64_t i = 0; i < sentences; ++i) {
@@ -64,38 +64,56 @@ struct Decoder {
     positions.assign(rows.data<double>(), rows.data<double>() + rows.size());
   }
 
-  void run() {
+  void run() { found = search(*model, batch, search_settings); }
+
+  // The best of what was found. The peer does not count the end, which does not come, so here it does not count either.
+  std::span<const float> output() {
+    SearchSettings all = search_settings;
+    all.best = all.beam;
     words.clear();
-    for (const Hypotheses& each : search(*model, batch, search_settings)) {
-      for (std::int64_t t = 0; t < kWritten; ++t) {
-        words.push_back(static_cast<float>(each.at(0).words.at(static_cast<std::size_t>(t))));
+    const std::vector<Hypotheses> every = search(*model, batch, all);
+    for (std::int64_t row = 0; row < batch.size(); ++row) {
+      const Hypotheses& some = every[static_cast<std::size_t>(row)];
+      double best = -1e30;
+      const Hypothesis* likeliest = nullptr;
+      for (const Hypothesis& each : some) {
+        Tape tape;
+        const Tensor steps = forced(tape, row, each).log_probabilities;
+        double sum = 0;
+        for (std::int64_t t = 0; t < kWritten; ++t) sum += static_cast<double>(steps.data<float>()[t]);
+        if (sum > best) best = sum, likeliest = &each;
       }
+      for (const std::int32_t word : likeliest->words) words.push_back(static_cast<float>(word));
     }
+    return words;
+  }
+
+  SequenceModel::Loss forced(Tape& tape, std::int64_t row, const Hypothesis& given) const {
+    SequencePair pair{.id = 0, .source = {}, .target = given.words};
+    for (std::int32_t t = 0; t < batch.lengths[static_cast<std::size_t>(row)]; ++t) {
+      pair.source.push_back(batch.source.data<std::int32_t>()[t * batch.size() + row]);
+    }
+    return model->loss(tape, make_batch({&pair, 1}, {.begin = kBegin, .end = kEnd}));
   }
 
   // How far the log-probability of what was found is from that of a forced pass.
   double gap() const {
     double worst = 0;
-    const std::vector<Hypotheses> found = search(*model, batch, search_settings);
+    const std::vector<Hypotheses> now = search(*model, batch, search_settings);
     for (std::int64_t row = 0; row < std::min<std::int64_t>(batch.size(), 4); ++row) {
-      const Hypothesis& best = found[static_cast<std::size_t>(row)].at(0);
-      SequencePair pair{.id = 0, .source = {}, .target = best.words};
-      for (std::int32_t t = 0; t < batch.lengths[static_cast<std::size_t>(row)]; ++t) {
-        pair.source.push_back(batch.source.data<std::int32_t>()[t * batch.size() + row]);
-      }
+      const Hypothesis& best = now[static_cast<std::size_t>(row)].at(0);
       Tape tape;
-      const Batch forced = make_batch({&pair, 1}, {.begin = kBegin, .end = kEnd});
-      worst = std::max(worst, std::abs(model->loss(tape, forced).sum.value().item() + best.log_probability));
+      worst = std::max(worst, std::abs(forced(tape, row, best).sum.value().item() + best.log_probability));
     }
-    return worst / 1e-2;  // of some 10,000: the end costs as much
+    return worst / 1e-3;  // of some 100
   }
 
   Parameters parameters;
   std::unique_ptr<SequenceModel> model;
-  std::int64_t written;
   Batch batch;
   SearchSettings search_settings;
   std::vector<float> source, lengths, positions, words;
+  std::vector<Hypotheses> found;
 };
 
 Job job(const Size& size, std::int64_t sentences, std::int64_t beam) {
@@ -107,7 +125,7 @@ Job job(const Size& size, std::int64_t sentences, std::int64_t beam) {
   for (const Parameter& each : decoder->parameters) {
     made.inputs.push_back({each.name, {each.value.data<float>(), static_cast<std::size_t>(each.value.size())}});
   }
-  made.output = [=] { return std::span<const float>(decoder->words); };
+  made.output = [=] { return decoder->output(); };
   made.memory = {decoder};
   return made;
 }
