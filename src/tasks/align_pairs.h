@@ -20,6 +20,7 @@ struct AlignPairsSettings {
   AlignmentSettings alignment = {};
   Symmetry symmetry = Symmetry::kGrowDiagFinalAnd;  // of two directions
   std::int64_t batch_tokens = 4096;
+  bool join = false;  // texts were cut with blanks, and the models are to read them as they are written (text_units.h)
   std::int64_t longest = 1000;  // tokens of a side; pairs with more are not aligned
 };
 
