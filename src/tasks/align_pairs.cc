@@ -184,8 +184,8 @@ PairAligner::PairAligner(const Translator& forward, const Translator* backward, 
   forward_choice_ = choice_of(forward, settings.alignment);
   if (backward == nullptr) return;
   backward_choice_ = choice_of(*backward, settings.alignment);
-  check(settings.alignment.kind != AlignmentKind::kSoft,
-        "align: soft weights have one direction, they cannot be those of two models");
+  check(settings.alignment.kind != AlignmentKind::kSoft || !settings.separate,
+        "align: soft weights of two models cannot be separate, they are one table");
 }
 
 std::vector<PairAligner::Aligned> PairAligner::align(std::span<const TextPair> pairs, const Context& context) const {
@@ -195,15 +195,20 @@ std::vector<PairAligner::Aligned> PairAligner::align(std::span<const TextPair> p
     Aligned& one = made.emplace_back();
     one.too_long = both == nullptr;
     if (both == nullptr) return;
+    UnitWeights ahead = unit_weights(*both->ahead, both->units, forward_choice_), back;
+    if (both->back != nullptr) {
+      back = unit_weights(*both->back, turned(both->units), backward_choice_);
+      if (!settings_.separate) {
+        ahead = agreed(ahead, back);
+        back = turned(ahead);
+      }
+    }
     if (alignment.kind == AlignmentKind::kSoft) {
-      one.text = soft_text(unit_weights(*both->ahead, both->units, forward_choice_));
+      one.text = soft_text(ahead);
       return;
     }
-    Links links = links_of(*both->ahead, both->units, alignment, forward_choice_);
-    if (both->back != nullptr) {
-      links = symmetrized(settings_.symmetry, links,
-                          turned(links_of(*both->back, turned(both->units), alignment, backward_choice_)));
-    }
+    Links links = links_of(ahead, alignment);
+    if (both->back != nullptr) links = symmetrized(settings_.symmetry, links, turned(links_of(back, alignment)));
     one.text = alignment.kind == AlignmentKind::kSpans ? span_text(links, both->given, both->texts) : pharaoh(links);
   });
   return made;

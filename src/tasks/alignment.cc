@@ -248,17 +248,41 @@ std::string span_text(const Links& links, const PairUnits& units, const TextPair
   return made;
 }
 
-Links links_of(const Translator::Looked& looked, const PairUnits& units, const AlignmentSettings& settings,
-               const AlignmentChoice& choice) {
+UnitWeights turned(const UnitWeights& weights) {
+  UnitWeights made{.targets = weights.sources, .sources = weights.targets, .weights = {}, .end = {}};
+  made.end.assign(made.targets, 0);
+  for (std::size_t s = 0; s < weights.sources; ++s) {
+    for (std::size_t t = 0; t < weights.targets; ++t) made.weights.push_back(weights.at(t, s));
+  }
+  return made;
+}
+
+UnitWeights agreed(const UnitWeights& forward, const UnitWeights& backward) {
+  check(forward.targets == backward.sources && forward.sources == backward.targets, "alignment: weights of ",
+        forward.targets, " and ", forward.sources, " units, the other direction's of ", backward.sources, " and ",
+        backward.targets);
+  UnitWeights made = forward;
+  made.end.assign(made.targets, 0);
+  for (std::size_t t = 0; t < made.targets; ++t) {
+    for (std::size_t s = 0; s < made.sources; ++s) {
+      double& weight = made.weights[t * made.sources + s];
+      const double other = backward.at(s, t), sum = weight + other;
+      weight = sum > 0 ? 2 * weight * other / sum : 0;
+    }
+  }
+  return made;
+}
+
+Links links_of(const UnitWeights& weights, const AlignmentSettings& settings) {
   check(settings.kind != AlignmentKind::kSoft, "alignment: soft weights are no links");
-  const UnitWeights weights = unit_weights(looked, units, choice);
   return settings.kind == AlignmentKind::kThreshold ? links_above(weights, settings.threshold) : hard_links(weights);
 }
 
 std::string alignment_text(const Translator::Looked& looked, const PairUnits& units, const TextPair& texts,
                            const AlignmentSettings& settings, const AlignmentChoice& choice) {
-  if (settings.kind == AlignmentKind::kSoft) return soft_text(unit_weights(looked, units, choice));
-  const Links links = links_of(looked, units, settings, choice);
+  const UnitWeights weights = unit_weights(looked, units, choice);
+  if (settings.kind == AlignmentKind::kSoft) return soft_text(weights);
+  const Links links = links_of(weights, settings);
   return settings.kind == AlignmentKind::kSpans ? span_text(links, units, texts) : pharaoh(links);
 }
 

@@ -86,9 +86,13 @@ struct UnitWeights {
 // Units that are the tokens themselves are taken one to one, also those that stand for no text.
 UnitWeights unit_weights(const Translator::Looked& looked, const PairUnits& units, const AlignmentChoice& choice);
 
+UnitWeights turned(const UnitWeights& weights);  // [sources, targets]; the end is gone
+// Weights on which both directions agree: the harmonic mean 2·f·b / (f + b) of forward [targets, sources] and backward
+// [sources, targets]. It is large only where both are.
+UnitWeights agreed(const UnitWeights& forward, const UnitWeights& backward);
+
 // All kinds but kSoft are links.
-Links links_of(const Translator::Looked& looked, const PairUnits& units, const AlignmentSettings& settings,
-               const AlignmentChoice& choice);
+Links links_of(const UnitWeights& weights, const AlignmentSettings& settings);
 std::string alignment_text(const Translator::Looked& looked, const PairUnits& units, const TextPair& texts,
                            const AlignmentSettings& settings, const AlignmentChoice& choice);
 

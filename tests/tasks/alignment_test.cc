@@ -87,6 +87,17 @@ TEST(Alignment, SpansCountCharactersNotBytes) {
             "0:2-2:3 2:3-0:1");
 }
 
+TEST(Agreed, IsLargeOnlyWhereBothAre) {
+  const UnitWeights forward{.targets = 1, .sources = 3, .weights = {0.5, 0.5, 0}, .end = {0}};
+  const UnitWeights backward{.targets = 3, .sources = 1, .weights = {0.5, 0.125, 0}, .end = {0, 0, 0}};
+  const UnitWeights made = agreed(forward, backward);
+  EXPECT_EQ(made.weights, (std::vector<double>{0.5, 0.2, 0}));
+  EXPECT_EQ(turned(made).weights, made.weights);
+  EXPECT_EQ(turned(made).targets, 3u);
+  EXPECT_EQ(turned(turned(forward)).weights, forward.weights);
+  EXPECT_NE(error_of([&] { agreed(forward, forward); }), "");
+}
+
 TEST(HardLinks, NothingLinksToNothing) {
   EXPECT_TRUE(hard_links({}).empty());
   EXPECT_TRUE(hard_links({.targets = 2, .sources = 0, .weights = {}, .end = {1, 1}}).empty());
@@ -232,6 +243,7 @@ TEST_F(Models, AlignmentsOfPairsAreThoseOfResults) {
         EXPECT_EQ(aligned[i].text, alignment_text(forward, pairs[i].source, result, settings.alignment));
         EXPECT_FALSE(aligned[i].too_long);
       }
+      settings.separate = true;
       if (settings.alignment.kind == AlignmentKind::kSoft) {
         EXPECT_NE(error_of([&] { PairAligner(forward, &backward, settings); }).find("two models"), std::string::npos);
       } else {
@@ -254,7 +266,7 @@ TEST_F(Models, TwoDirectionsAreSymmetrized) {
   const Links back = turned(parse_links(PairAligner(backward, nullptr, {}).align(other)[0].text, "back"));
   for (const Symmetry how :
        {Symmetry::kIntersection, Symmetry::kUnion, Symmetry::kGrowDiag, Symmetry::kGrowDiagFinalAnd}) {
-    EXPECT_EQ(PairAligner(forward, &backward, {.symmetry = how}).align(pairs)[0].text,
+    EXPECT_EQ(PairAligner(forward, &backward, {.symmetry = how, .separate = true}).align(pairs)[0].text,
               pharaoh(symmetrized(how, ahead, back)));
   }
 }
