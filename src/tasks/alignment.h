@@ -32,8 +32,8 @@ struct AlignmentChoice {
 };
 std::string to_text(const AlignmentChoice& choice);  // "layer 2, head 3, shift 1"
 
-// What a model without a choice of its own gets: the mean of all heads of the last layer but one (the only one if there
-// is one), of the step that writes the token.
+// What a model without a choice of its own gets: the mean of all heads of the last layer, of the step that writes the
+// token. Of the choices that need no look at data it aligned best (docs/alignment.md).
 AlignmentChoice usual_choice(const AttentionShape& shape);
 // What the model file says (config, "alignment"), else the usual. Throws if the model has no attention.
 AlignmentChoice choice_of(const Translator& translator);
