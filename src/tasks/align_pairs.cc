@@ -207,8 +207,9 @@ std::vector<PairAligner::Aligned> PairAligner::align(std::span<const TextPair> p
       one.text = soft_text(ahead);
       return;
     }
-    Links links = links_of(ahead, alignment);
-    if (both->back != nullptr) links = symmetrized(settings_.symmetry, links, turned(links_of(back, alignment)));
+    const double least = both->back == nullptr || settings_.separate ? 0 : kLeastAgreed;
+    Links links = links_of(ahead, alignment, least);
+    if (both->back != nullptr) links = symmetrized(settings_.symmetry, links, turned(links_of(back, alignment, least)));
     one.text = alignment.kind == AlignmentKind::kSpans ? span_text(links, both->given, both->texts) : pharaoh(links);
   });
   return made;

@@ -201,14 +201,14 @@ UnitWeights unit_weights(const Translator::Looked& looked, const PairUnits& unit
   return made;
 }
 
-Links hard_links(const UnitWeights& weights) {
+Links hard_links(const UnitWeights& weights, double least) {
   Links links;
   for (std::size_t t = 0; t < weights.targets; ++t) {
     std::size_t best = 0;
     for (std::size_t s = 1; s < weights.sources; ++s) {
       if (weights.at(t, s) > weights.at(t, best)) best = s;
     }
-    if (weights.sources == 0 || !(weights.at(t, best) > 0)) continue;
+    if (weights.sources == 0 || !(weights.at(t, best) > 0) || weights.at(t, best) < least) continue;
     links.push_back({static_cast<std::int32_t>(best), static_cast<std::int32_t>(t)});
   }
   return sorted(std::move(links));
@@ -273,9 +273,10 @@ UnitWeights agreed(const UnitWeights& forward, const UnitWeights& backward) {
   return made;
 }
 
-Links links_of(const UnitWeights& weights, const AlignmentSettings& settings) {
+Links links_of(const UnitWeights& weights, const AlignmentSettings& settings, double least) {
   check(settings.kind != AlignmentKind::kSoft, "alignment: soft weights are no links");
-  return settings.kind == AlignmentKind::kThreshold ? links_above(weights, settings.threshold) : hard_links(weights);
+  if (settings.kind == AlignmentKind::kThreshold) return links_above(weights, settings.threshold);
+  return hard_links(weights, least);
 }
 
 std::string alignment_text(const Translator::Looked& looked, const PairUnits& units, const TextPair& texts,

@@ -91,13 +91,15 @@ UnitWeights turned(const UnitWeights& weights);  // [sources, targets]; the end 
 // [sources, targets]. It is large only where both are.
 UnitWeights agreed(const UnitWeights& forward, const UnitWeights& backward);
 
-// All kinds but kSoft are links.
-Links links_of(const UnitWeights& weights, const AlignmentSettings& settings);
+constexpr double kLeastAgreed = 0.05;  // less than that is noise: a word that has nothing to agree on stays alone
+
+// All kinds but kSoft are links. `least`: hard ones have at least this weight.
+Links links_of(const UnitWeights& weights, const AlignmentSettings& settings, double least = 0);
 std::string alignment_text(const Translator::Looked& looked, const PairUnits& units, const TextPair& texts,
                            const AlignmentSettings& settings, const AlignmentChoice& choice);
 
-// A target unit without any weight has no link; of equal weights the first counts.
-Links hard_links(const UnitWeights& weights);
+// A target unit without any weight, or with less than `least`, has no link; of equal weights the first counts.
+Links hard_links(const UnitWeights& weights, double least = 0);
 Links links_above(const UnitWeights& weights, double threshold);  // never those of weight 0
 std::string soft_text(const UnitWeights& weights);
 std::string span_text(const Links& links, const PairUnits& units, const TextPair& texts);

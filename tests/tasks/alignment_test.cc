@@ -102,6 +102,7 @@ TEST(HardLinks, NothingLinksToNothing) {
   EXPECT_TRUE(hard_links({}).empty());
   EXPECT_TRUE(hard_links({.targets = 2, .sources = 0, .weights = {}, .end = {1, 1}}).empty());
   EXPECT_EQ(pharaoh(hard_links({.targets = 2, .sources = 2, .weights = {0, 0, 0.5, 0.5}, .end = {0, 0}})), "0-1");
+  EXPECT_EQ(pharaoh(hard_links({.targets = 2, .sources = 1, .weights = {0.04, 0.05}, .end = {0, 0}}, 0.05)), "0-1");
   EXPECT_TRUE(links_above({.targets = 1, .sources = 1, .weights = {0}, .end = {1}}, 0).empty());
 }
 
