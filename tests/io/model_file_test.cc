@@ -71,6 +71,42 @@ TEST(ModelFile, ComesBackBitForBit) {
   EXPECT_EQ(saved(content(parameters)), read_file(disk(), folder / "m"));
 }
 
+TEST(ModelFile, ConfigIsChangedAndNothingElse) {
+  Parameters parameters;
+  fill(parameters);
+  MemoryFiles files;
+  save_model(files, "m", content(parameters));
+  const std::string before = read_file(files, "m");
+  const auto change = [](Files& disk, const std::string& to) {
+    change_config(disk, "m", [&](const Json& config) {
+      EXPECT_EQ(config.at("width").integer(), 6);
+      return to;
+    });
+  };
+  EXPECT_NE(error_of([&] { change(files, "[]"); }), "");
+  EXPECT_NE(error_of([&] { change(files, "{"); }), "");
+  EXPECT_EQ(read_file(files, "m"), before);
+  change(files, R"({"width":6,"more":1})");
+  ModelContent other = content(parameters);
+  other.config = R"({"width":6,"more":1})";
+  EXPECT_EQ(read_file(files, "m"), saved(other));
+  change(files, kConfig);
+  EXPECT_EQ(read_file(files, "m"), before);
+  for (std::int64_t call = 0;; ++call) {  // whatever fails, it is the old file or the new one
+    FailingFiles failing(files);
+    failing.first_failing = call;
+    const std::string error = error_of([&] { change(failing, other.config); });
+    const std::string now = read_file(files, "m");
+    EXPECT_TRUE(now == before || now == saved(other)) << failing.last;
+    if (failing.last.empty()) {
+      EXPECT_EQ(error, "");
+      EXPECT_GT(call, 3);
+      break;
+    }
+    change(files, kConfig);
+  }
+}
+
 TEST(ModelFile, OtherModelsAreRefusedAndLeftAsTheyAre) {
   Parameters parameters;
   fill(parameters);
