@@ -5,7 +5,6 @@
 #include <set>
 
 #include "base/check.h"
-#include "io/json.h"
 
 namespace regard {
 namespace {
@@ -95,6 +94,19 @@ void ModelFile::fill(Parameters& parameters) const {
 
 ModelFile load_model(Files& files, const std::string& path) {
   return ModelFile(read_sealed(files, path, kModelFormat));
+}
+
+void change_config(Files& files, const std::string& path, const std::function<std::string(const Json&)>& change) {
+  load_model(files, path);  // what is no model is said to be none before anything is written
+  const Sealed sealed = read_sealed(files, path, kModelFormat);
+  FileMetadata metadata;
+  for (const auto& [key, value] : sealed.content.metadata()) {
+    if (key == "digest" || key == "format") continue;
+    metadata.emplace_back(key, key == "config" ? change(Json::parse(value, "config of '" + path + "'")) : value);
+    if (key == "config") Json::parse(metadata.back().second, "config").object();
+  }
+  write_sealed(files, path, {.name = kModelFormat.name, .major = sealed.major, .minor = sealed.minor}, metadata,
+               sealed.content.tensors());
 }
 
 }  // namespace regard

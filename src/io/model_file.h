@@ -5,9 +5,11 @@
 //     bytes}}}); const ModelFile file = load_model(disk(), "zh-en.model"); file.fill(parameters);
 #pragma once
 
+#include <functional>
 #include <string>
 #include <vector>
 
+#include "io/json.h"
 #include "io/sealed.h"
 #include "regard/autograd/parameter.h"
 
@@ -52,6 +54,10 @@ class ModelFile {
 };
 
 ModelFile load_model(Files& files, const std::string& path);
+
+// Writes the file anew with what `change` makes of its config; weights and tokenisers stay bit for bit, and so does
+// what a newer minor version may have added.
+void change_config(Files& files, const std::string& path, const std::function<std::string(const Json&)>& change);
 
 // Weights in a file, each under `prefix` and its name: what models and checkpoints have in common.
 void add_weights(std::vector<FileTensor>& tensors, const Parameters& parameters, const std::string& prefix);

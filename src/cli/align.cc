@@ -1,0 +1,90 @@
+// `regard align -m MODEL [-m REVERSE] SOURCE TARGET`: which words of given pairs belong together.
+#include <fmt/format.h>
+
+#include "cli/align_options.h"
+#include "cli/command.h"
+
+namespace regard::cli {
+namespace {
+
+constexpr std::size_t kTogether = 512;  // pairs that are sorted by length and looked at together
+
+struct Options : AlignOptions {
+  std::string alignment = "hard", symmetry = "grow-diag-final-and";
+  std::int64_t layer = -1, head = -2, shift = -1;  // none said
+};
+
+int run(Options& options, const Context& context) {
+  AlignmentSettings& alignment = options.settings.alignment = alignment_settings(options.alignment);
+  if (options.layer >= 0) alignment.layer = options.layer;
+  if (options.head >= -1) alignment.head = options.head;
+  if (options.shift >= 0) alignment.shift = options.shift;
+  options.settings.symmetry = symmetry(options.symmetry);
+  PairReader reader = open_pairs(options);
+  const Models models = load_models(options, "align");
+  const PairAligner aligner(*models.forward, models.backward.get(), options.settings);
+
+  std::uint64_t written = 0, too_long = 0, first_long = 0;
+  std::vector<TextPair> pairs;
+  std::vector<std::uint64_t> numbers;
+  const auto empty_until = [&](std::uint64_t line) {  // pairs that were left out
+    for (; written + 1 < line; ++written) fmt::print("\n");
+  };
+  const auto flush = [&] {
+    const std::vector<PairAligner::Aligned> aligned = aligner.align(pairs, context);
+    for (std::size_t i = 0; i < aligned.size(); ++i) {
+      empty_until(numbers[i]);
+      fmt::print("{}\n", aligned[i].text);
+      ++written;
+      if (aligned[i].too_long && too_long++ == 0) first_long = numbers[i];
+    }
+    std::fflush(stdout);
+    pairs.clear();
+    numbers.clear();
+  };
+  for (LinePair pair; reader.next(pair);) {
+    pairs.push_back({std::move(pair.source), std::move(pair.target)});
+    numbers.push_back(pair.line);
+    if (pairs.size() == kTogether) flush();
+  }
+  flush();
+  empty_until(reader.report().read + 1);
+  if (reader.report().dropped() > 0) fmt::print(stderr, "{}", reader.report().text());
+  if (too_long > 0) {
+    fmt::print(stderr, "{} pairs left out: more than {} tokens on a side: {}:{}{}\n", too_long,
+               options.settings.longest, reader.name(), first_long, too_long > 1 ? ", …" : "");
+  }
+  return 0;
+}
+
+const AddCommand align({
+    .name = "align",
+    .summary = "say which words of given pairs belong together",
+    .example = "regard align -m zh-en.model -m en-zh.model a.zh a.en > a.align\n"
+               "regard align -m zh-en.model --alignment soft --level piece pairs.tsv",
+    .build = [](CLI::App& app) -> Run {
+      auto options = std::make_shared<Options>();
+      add_align_options(app, *options);
+      app.add_option("--alignment", options->alignment,
+                     "hard: i-j, each target word to one source word; spans: a:b-c:d, the same as characters; 0.3: all "
+                     "links of so much weight; soft: the weights (hard)")
+          ->option_text("KIND");
+      app.add_option("--symmetrize", options->symmetry,
+                     "of two models: intersection, union, grow-diag, grow-diag-final-and (the last)")
+          ->option_text("NAME");
+      app.add_option("--layer", options->layer, "whose attention (what the model says, see regard heads)")
+          ->check(CLI::Range(0, 1000))
+          ->option_text("N");
+      app.add_option("--head", options->head, "which head, -1 is the mean of all (what the model says)")
+          ->check(CLI::Range(-1, 1000))
+          ->option_text("N");
+      app.add_option("--shift", options->shift,
+                     "0: the step that writes a word; 1: the one after (what the model says)")
+          ->check(CLI::Range(0, 1))
+          ->option_text("N");
+      return [options](const Context& context) { return run(*options, context); };
+    },
+});
+
+}  // namespace
+}  // namespace regard::cli
