@@ -12,8 +12,9 @@
 #include "base/check.h"
 #include "data/corpus.h"
 #include "io/json.h"
-#include "models/attention_maps.h"
 #include "models/lines.h"
+#include "tasks/alignment.h"
+#include "tasks/links.h"
 #include "tasks/train_translation.h"
 #include "view/line_chart.h"
 #include "view/plot.h"
@@ -342,30 +343,18 @@ void write_results(const Comparison& found) {
   save(folder + "/compare.md", to_markdown(found));
 }
 
-// Each target word with the source word that its tokens look at most. What is not of a word does not count.
-std::vector<std::pair<std::int32_t, std::int32_t>> strongest_links(const Translator::Looked& looked,
-                                                                   const Corpus::Example& example, std::int64_t layer) {
-  const Tensor map = map_of(looked.weights, {.layer = layer});
-  const auto shared = [](const Token& token, const Corpus::Span& word) {
-    return std::max<std::size_t>(token.begin, word.begin) < std::min<std::size_t>(token.end, word.end);
-  };
-  std::vector<std::pair<std::int32_t, std::int32_t>> links;
-  for (std::size_t t = 0; t < example.target.words.size(); ++t) {
-    std::vector<double> sums(example.source.words.size(), 0);
-    for (std::size_t i = 0; i < looked.target.size(); ++i) {
-      if (!shared(looked.target[i], example.target.words[t])) continue;
-      const float* row = map.data<float>() + static_cast<std::int64_t>(i) * map[1];
-      for (std::size_t j = 0; j < looked.source.size(); ++j) {
-        for (std::size_t s = 0; s < sums.size(); ++s) {
-          if (shared(looked.source[j], example.source.words[s])) sums[s] += static_cast<double>(row[j]);
-        }
-      }
-    }
-    const auto most = std::max_element(sums.begin(), sums.end());
-    if (most == sums.end() || *most <= 0) continue;
-    links.emplace_back(static_cast<std::int32_t>(most - sums.begin()), static_cast<std::int32_t>(t));
-  }
-  return links;
+PairUnits units_of(const Corpus::Example& example) {
+  PairUnits units;
+  for (const Corpus::Span& word : example.source.words) units.source.push_back({word.begin, word.end});
+  for (const Corpus::Span& word : example.target.words) units.target.push_back({word.begin, word.end});
+  return units;
+}
+
+GoldLinks gold_of(const Corpus::Example& example) {
+  GoldLinks gold;
+  for (const auto& [source, target] : example.alignment) gold.sure.push_back({source, target});
+  gold.possible = gold.sure = sorted(std::move(gold.sure));
+  return gold;
 }
 
 }  // namespace
@@ -419,7 +408,7 @@ ModelSettings CompareSettings::compared_model(std::string_view name) {
 TranslationSettings CompareSettings::compared_training() {
   TranslationSettings training;
   training.tokenizer = "words";
-  training.longest_text = 24;
+  training.longest_text = 20;
   training.batch_tokens = 1024;
   training.rate = 3e-3;
   training.warmup = 100;
@@ -558,16 +547,17 @@ std::string course_svg(const Comparison& found) {
   return line_chart(lines, {.title = "BLEU in validations, by time",
                             .across = "seconds of training, validations included",
                             .up = "BLEU",
-                            .from_zero = true});
+                            .from_zero = true,
+                            .across_from_zero = true});
 }
 
 std::optional<LookedAt> look_at_builtin(const Translator& translator, const std::string& pair, std::int64_t sentences,
                                         std::uint64_t seed, const Context& context) {
-  const auto [layers, heads] = translator.attention_shape();
-  if (layers == 0) return std::nullopt;
+  if (translator.attention_shape().layers == 0) return std::nullopt;
+  const AlignmentChoice choice = choice_of(translator);
   const Corpus corpus(pair, seed, Corpus::Split::kTest);
   double entropy = 0, rows = 0;
-  std::size_t both = 0, linked = 0, gold = 0;
+  AlignmentScore score;
   constexpr std::int64_t kTogether = 64;  // maps that are held at a time
   for (std::int64_t begin = 0; begin < sentences; begin += kTogether) {
     std::vector<Corpus::Example> examples;
@@ -589,17 +579,10 @@ std::optional<LookedAt> look_at_builtin(const Translator& translator, const std:
           if (p > 0) entropy -= p * std::log(p) / std::log(static_cast<double>(keys));
         }
       }
-      const auto links = strongest_links(looked[i], examples[i], std::max<std::int64_t>(0, layers - 2));
-      for (const auto& link : links) {
-        both += std::binary_search(examples[i].alignment.begin(), examples[i].alignment.end(), link) ? 1u : 0u;
-      }
-      linked += links.size();
-      gold += examples[i].alignment.size();
+      score.add(hard_links(unit_weights(looked[i], units_of(examples[i]), choice)), gold_of(examples[i]));
     }
   }
-  return LookedAt{
-      .aer = linked + gold == 0 ? 0 : 1 - 2.0 * static_cast<double>(both) / static_cast<double>(linked + gold),
-      .entropy = rows == 0 ? 0 : entropy / rows};
+  return LookedAt{.aer = score.error_rate(), .entropy = rows == 0 ? 0 : entropy / rows};
 }
 
 }  // namespace regard

@@ -93,9 +93,9 @@ std::string to_json(const Comparison& found);
 std::string lengths_svg(const Comparison& found);  // BLEU by length
 std::string course_svg(const Comparison& found);   // BLEU by time of training
 
-// Of models with attention, over sentences of the built-in corpus whose right alignment is known: each target word is
-// linked to the source word with the most weight, of the mean of all heads of the last layer but one.
-//     AER = 1 − 2·|links ∩ gold| / (|links| + |gold|)          entropy: of a row of weights, as a share of the most
+// Of models with attention, over sentences of the built-in corpus whose right alignment is known: AER when each target
+// word is linked to the source word with the most weight (tasks/alignment.h, usual_choice), and the entropy of a row of
+// weights, as a share of the most there could be.
 struct LookedAt {
   double aer = 0, entropy = 0;
 };
