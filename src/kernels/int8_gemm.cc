@@ -127,11 +127,21 @@ HWY_INLINE void Int8Block(const Int8Tile& tile, std::size_t row, std::size_t pan
   }
 }
 
+// The rows from `row` on, of which there are at most kRows.
+template <std::size_t kRows>
+HWY_INLINE void Int8Rest(const Int8Tile& tile, std::size_t row, std::size_t panel) {
+  if (tile.rows - row == kRows) {
+    Int8Block<kRows>(tile, row, panel);
+  } else if constexpr (kRows > 1) {
+    Int8Rest<kRows - 1>(tile, row, panel);
+  }
+}
+
 void Int8TileRun(const Int8Tile& tile) {
   for (std::size_t panel = tile.first_panel; panel < tile.end_panel; ++panel) {
     std::size_t row = 0;
-    for (; row + kMostRows <= tile.rows; row += kMostRows) Int8Block<kMostRows>(tile, row, panel);
-    for (; row < tile.rows; ++row) Int8Block<1>(tile, row, panel);
+    for (; row + kMostRows < tile.rows; row += kMostRows) Int8Block<kMostRows>(tile, row, panel);
+    Int8Rest<kMostRows>(tile, row, panel);
   }
 }
 
@@ -253,11 +263,13 @@ void int8_tile(const Int8Tile& tile) {
 }  // namespace reference
 
 const std::vector<Int8Kernel>& int8_kernels() {
-  static const std::vector<Int8Kernel> all = {
-      {"vnni", vnni::why_not, vnni::int8_tile},
-      {"highway", no_reason, [](const Int8Tile& tile) { HWY_DYNAMIC_DISPATCH(Int8TileRun)
-                                                        (tile); }},
-      {"reference", no_reason, reference::int8_tile}};
+  static const std::vector<Int8Kernel> all = {{"vnni", vnni::why_not, vnni::int8_tile},
+                                              {"highway", no_reason,
+                                               [](const Int8Tile& tile) {
+                                                 HWY_DYNAMIC_DISPATCH(Int8TileRun)
+                                                 (tile);
+                                               }},
+                                              {"reference", no_reason, reference::int8_tile}};
   return all;
 }
 

@@ -2,6 +2,7 @@
 
 #include <cmath>
 
+#include "autograd/int8_weights.h"
 #include "base/check.h"
 #include "data/prepare.h"
 #include "io/json.h"
@@ -18,7 +19,7 @@ struct Translator::Impl {
   BatchSettings ends;
 };
 
-Translator::Translator(const std::string& path) : impl_(std::make_unique<Impl>()) {
+Translator::Translator(const std::string& path, bool int8) : impl_(std::make_unique<Impl>()) {
   const ModelFile file = load_model(disk(), path);
   const Json config = Json::parse(file.config(), text("config of '", path, "'"));
   const std::string task(config.at("task").text());
@@ -34,8 +35,9 @@ Translator::Translator(const std::string& path) : impl_(std::make_unique<Impl>()
   fits(*impl_->tokenizers.target, impl_->settings.target_words, "target");
   impl_->ends = ends_of(*impl_->tokenizers.target);
   ends_of(*impl_->tokenizers.source);
-  impl_->model = make_model(Builder(impl_->parameters, RandomKey(0)), impl_->settings);
+  impl_->model = make_model(Builder::blank(impl_->parameters), impl_->settings);
   file.fill(impl_->parameters);
+  if (int8) use_int8(impl_->parameters);
 }
 Translator::~Translator() = default;
 Translator::Translator(Translator&&) noexcept = default;

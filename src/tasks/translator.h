@@ -33,7 +33,9 @@ struct TextPair {
 
 class Translator {
  public:
-  explicit Translator(const std::string& path);
+  // int8: computes with weights of 8 bits whatever the file has, as if `regard quantize` had made it; a file of such
+  // weights is always used so.
+  explicit Translator(const std::string& path, bool int8 = false);
   ~Translator();
   Translator(Translator&&) noexcept;
   Translator& operator=(Translator&&) noexcept;
