@@ -39,18 +39,9 @@ Quantized quantize(std::string_view name, const Tensor& value) {
 
 Tensor dequantize(const Quantized& from) {
   const Tensor value = Tensor::empty(from.bytes.shape());
-  const std::int64_t rows = value[0], columns = value[1];
-  const bool by_row = is_by_row(from);
-  const float* scales = from.scales.data<float>();
-  const std::int8_t* bytes = from.bytes.data<std::int8_t>();
-  float* to = value.data<float>();
-  for (std::int64_t i = 0; i < rows; ++i, bytes += columns, to += columns) {
-    if (by_row) {
-      for (std::int64_t j = 0; j < columns; ++j) to[j] = static_cast<float>(bytes[j]) * scales[i];
-    } else {
-      for (std::int64_t j = 0; j < columns; ++j) to[j] = static_cast<float>(bytes[j]) * scales[j];
-    }
-  }
+  widen_rows(rows<const std::int8_t>(from.bytes.data<std::int8_t>(), static_cast<std::size_t>(value[0]),
+                                     static_cast<std::size_t>(value[1])),
+             from.scales.data<float>(), is_by_row(from), value.data<float>());
   return value;
 }
 

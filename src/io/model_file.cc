@@ -25,11 +25,14 @@ struct Weights {
   std::optional<Quantized> bytes;
 };
 Weights weights_of(const FileTensor& from, const FileTensor* scale) {
+  if (scale != nullptr) {
+    const Shape shape = {from.shape[0], from.shape[1]};
+    // Only read, and not for longer than the file is there.
+    Quantized bytes{Tensor::borrow(const_cast<std::byte*>(from.bytes.data()), shape, DType::kI8), tensor_of(*scale)};
+    return {dequantize(bytes), std::move(bytes)};
+  }
   Tensor read = tensor_of(from);
-  if (from.type == FileType::kBF16) return {read.to(DType::kF32), {}};
-  if (scale == nullptr) return {std::move(read), {}};
-  Quantized bytes{std::move(read), tensor_of(*scale)};
-  return {dequantize(bytes), std::move(bytes)};
+  return {from.type == FileType::kBF16 ? read.to(DType::kF32) : std::move(read), {}};
 }
 
 }  // namespace

@@ -54,6 +54,34 @@ inline constexpr std::size_t kLanes16 = hn::MaxLanes(hn::ScalableTag<std::int16_
 inline constexpr std::size_t kChunks = 64 / kLanes16;
 inline constexpr std::size_t kMostRows = kChunks == 2 ? 6 : kChunks == 4 ? 3 : 1;
 
+inline constexpr std::size_t kParts = kNeighbours ? 2 : 4;
+
+// The sums of 16 columns, each in kParts, as they come from the registers: `to` has room for all of them.
+template <class V>
+HWY_INLINE void StoreParts(const V* sums, const V* others, std::int32_t* to) {
+  const hn::ScalableTag<std::int32_t> d32;
+#pragma GCC unroll 8
+  for (std::size_t c = 0; c < kChunks; ++c) {
+    hn::StoreU(sums[c], d32, to + c * kLanes16 * kParts / 4);
+    if constexpr (!kNeighbours) hn::StoreU(others[c], d32, to + c * kLanes16 * kParts / 4 + kLanes16 / 2);
+  }
+}
+
+// The columns from j on, whole.
+template <class D>
+HWY_INLINE hn::Vec<D> AddParts(D d, const std::int32_t* parts, std::size_t j) {
+  hn::Vec<D> p0, p1;
+  if constexpr (kNeighbours) {
+    hn::LoadInterleaved2(d, parts + j * kParts, p0, p1);
+  } else {
+    hn::Vec<D> p2, p3;
+    hn::LoadInterleaved4(d, parts + j * kParts, p0, p1, p2, p3);
+    p0 = hn::Add(p0, p2);
+    p1 = hn::Add(p1, p3);
+  }
+  return hn::Add(p0, p1);
+}
+
 template <std::size_t kRows>
 HWY_INLINE void Int8Block(const Int8Tile& tile, std::size_t row, std::size_t panel) {
   const hn::ScalableTag<std::int16_t> d16;
@@ -91,27 +119,14 @@ HWY_INLINE void Int8Block(const Int8Tile& tile, std::size_t row, std::size_t pan
   }
   const hn::CappedTag<float, 16> d;
   const hn::RebindToSigned<decltype(d)> di;
-  constexpr std::size_t kLanes = hn::MaxLanes(d), kParts = kNeighbours ? 2 : 4;
+  constexpr std::size_t kLanes = hn::MaxLanes(d);
   const std::size_t column = panel * Int8Matrix::kPanel, left = std::min(b.n() - column, Int8Matrix::kPanel);
 #pragma GCC unroll 8
   for (std::size_t r = 0; r < kRows; ++r) {
     HWY_ALIGN std::int32_t parts[Int8Matrix::kPanel * kParts];  // of each column, one after another
-#pragma GCC unroll 8
-    for (std::size_t c = 0; c < kChunks; ++c) {
-      std::int32_t* to = parts + c * kLanes16 * kParts / 4;
-      hn::StoreU(sums[r][c], d32, to);
-      if constexpr (!kNeighbours) hn::StoreU(others[r][c], d32, to + hn::MaxLanes(d32));
-    }
+    StoreParts(sums[r], others[r], parts);
     for (std::size_t j = 0; j < left; j += kLanes) {
-      hn::Vec<decltype(di)> p0, p1, p2, p3;
-      if constexpr (kNeighbours) {
-        hn::LoadInterleaved2(di, parts + j * kParts, p0, p1);
-      } else {
-        hn::LoadInterleaved4(di, parts + j * kParts, p0, p1, p2, p3);
-        p0 = hn::Add(p0, p2);
-        p1 = hn::Add(p1, p3);
-      }
-      const auto sum = hn::Add(hn::Add(p0, p1), hn::LoadU(di, b.offsets() + column + j));
+      const auto sum = hn::Add(AddParts(di, parts, j), hn::LoadU(di, b.offsets() + column + j));
       const auto scale = hn::Mul(hn::Set(d, tile.row_scales[row + r]), hn::LoadU(d, b.scales() + column + j));
       auto y = hn::Mul(hn::ConvertTo(d, sum), scale);
       float* to = tile.c + (row + r) * tile.c_stride + column + j;
@@ -145,6 +160,64 @@ void Int8TileRun(const Int8Tile& tile) {
   }
 }
 
+// offsets = −128 · Σ_k of a packed panel.
+void Int8Offsets(const std::int8_t* panel, std::size_t quads, std::int32_t* offsets) {
+  const hn::ScalableTag<std::int16_t> d16;
+  const hn::Rebind<std::int8_t, decltype(d16)> d8;
+  const hn::Repartition<std::int32_t, decltype(d16)> d32;
+  hn::Vec<decltype(d32)> sums[kChunks], others[kChunks];
+#pragma GCC unroll 8
+  for (std::size_t c = 0; c < kChunks; ++c) sums[c] = others[c] = hn::Zero(d32);
+  const auto factor = hn::Set(d16, std::int16_t{-128});
+  for (std::size_t quad = 0; quad < quads; ++quad) {
+#pragma GCC unroll 8
+    for (std::size_t c = 0; c < kChunks; ++c) {
+      const auto w = hn::PromoteTo(d16, hn::LoadU(d8, panel + quad * 64 + c * kLanes16));
+      sums[c] = hn::ReorderWidenMulAccumulate(d32, factor, w, sums[c], others[c]);
+    }
+  }
+  HWY_ALIGN std::int32_t parts[Int8Matrix::kPanel * kParts];
+  StoreParts(sums, others, parts);
+  const hn::CappedTag<std::int32_t, 16> di;
+  for (std::size_t j = 0; j < Int8Matrix::kPanel; j += hn::MaxLanes(di))
+    hn::StoreU(AddParts(di, parts, j), di, offsets + j);
+}
+
+// Four rows of 16 columns: the four bytes of each column come together.
+void Int8Quads(const std::int8_t* from, std::size_t stride, std::size_t quads, std::int8_t* to) {
+  const hn::Full128<std::uint8_t> d8;
+  const hn::Full128<std::uint16_t> d16;
+  for (std::size_t quad = 0; quad < quads; ++quad, from += 4 * stride, to += 64) {
+    const auto row = [&](std::size_t r)
+                         HWY_ATTR { return hn::LoadU(d8, reinterpret_cast<const std::uint8_t*>(from + r * stride)); };
+    const auto put = [&](std::size_t i, auto v)
+                         HWY_ATTR { hn::StoreU(hn::BitCast(d8, v), d8, reinterpret_cast<std::uint8_t*>(to + i * 16)); };
+    const auto r0 = row(0), r1 = row(1), r2 = row(2), r3 = row(3);
+    const auto low01 = hn::BitCast(d16, hn::InterleaveLower(d8, r0, r1));
+    const auto low23 = hn::BitCast(d16, hn::InterleaveLower(d8, r2, r3));
+    const auto high01 = hn::BitCast(d16, hn::InterleaveUpper(d8, r0, r1));
+    const auto high23 = hn::BitCast(d16, hn::InterleaveUpper(d8, r2, r3));
+    put(0, hn::InterleaveLower(d16, low01, low23));
+    put(1, hn::InterleaveUpper(d16, low01, low23));
+    put(2, hn::InterleaveLower(d16, high01, high23));
+    put(3, hn::InterleaveUpper(d16, high01, high23));
+  }
+}
+
+// y = byte · scale, one scale for all or one each.
+void Int8Widen(const std::int8_t* q, const float* scales, bool one_scale, float* y, std::size_t count) {
+  const hn::ScalableTag<float> d;
+  const hn::RebindToSigned<decltype(d)> di;
+  const hn::Rebind<std::int8_t, decltype(d)> d8;
+  const std::size_t lanes = hn::Lanes(d);
+  std::size_t i = 0;
+  for (; i + lanes <= count; i += lanes) {
+    const auto scale = one_scale ? hn::Set(d, scales[0]) : hn::LoadU(d, scales + i);
+    hn::StoreU(hn::Mul(hn::ConvertTo(d, hn::PromoteTo(di, hn::LoadU(d8, q + i))), scale), d, y + i);
+  }
+  for (; i < count; ++i) y[i] = static_cast<float>(q[i]) * scales[one_scale ? 0 : i];
+}
+
 }  // namespace regard::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
 
@@ -163,6 +236,9 @@ namespace regard {
 
 HWY_EXPORT(QuantizeRows);
 HWY_EXPORT(Int8TileRun);
+HWY_EXPORT(Int8Offsets);
+HWY_EXPORT(Int8Quads);
+HWY_EXPORT(Int8Widen);
 
 namespace {
 
@@ -184,7 +260,6 @@ Int8Matrix::Int8Matrix(MatrixOf<const std::int8_t> q, const float* scales) : k_(
   std::copy_n(scales, n_, scales_.data<float>());
   for_each_item(panels(), panels() * panel_bytes, [&](std::size_t panel) {
     std::int8_t* to = memory_.data<std::int8_t>() + panel * panel_bytes;
-    std::int32_t* offsets = offsets_.data<std::int32_t>() + panel * kPanel;
     const std::size_t column = panel * kPanel, columns = std::min(kPanel, n_ - column);
     if (columns < kPanel || k_ % kQuad != 0) std::memset(to, 0, panel_bytes);
     if (q.row_stride == 1) {
@@ -195,19 +270,15 @@ Int8Matrix::Int8Matrix(MatrixOf<const std::int8_t> q, const float* scales) : k_(
         }
       }
     } else {
-      for (std::size_t k = 0; k < k_; ++k) {
-        const std::int8_t* from = &q.at(k, column);
-        std::int8_t* place = to + k / kQuad * kQuad * kPanel + k % kQuad;
-        for (std::size_t j = 0; j < columns; ++j) place[j * kQuad] = from[j];
+      const std::size_t whole = columns == kPanel && q.column_stride == 1 ? k_ / kQuad : 0;
+      if (whole > 0) HWY_DYNAMIC_DISPATCH(Int8Quads)(&q.at(0, column), q.row_stride, whole, to);
+      for (std::size_t k = whole * kQuad; k < k_; ++k) {
+        for (std::size_t j = 0; j < columns; ++j) {
+          to[k / kQuad * kQuad * kPanel + j * kQuad + k % kQuad] = q.at(k, column + j);
+        }
       }
     }
-    for (std::size_t k = 0; k < k_; k += kQuad) {
-      for (std::size_t j = 0; j < kPanel; ++j) {
-        const std::int8_t* four = to + k * kPanel + j * kQuad;
-        offsets[j] += four[0] + four[1] + four[2] + four[3];
-      }
-    }
-    for (std::size_t j = 0; j < kPanel; ++j) offsets[j] *= -128;
+    HWY_DYNAMIC_DISPATCH(Int8Offsets)(to, quads(), offsets_.data<std::int32_t>() + panel * kPanel);
   });
 }
 
@@ -238,6 +309,15 @@ bool quantize_columns(Matrix w, MatrixOf<std::int8_t> q, float* scales) {
     q.at(k, j) = static_cast<std::int8_t>(std::nearbyint(w.at(k, j) * inverse[j]));
   });
   return true;
+}
+
+void widen_rows(RowsOf<const std::int8_t> q, const float* scales, bool scale_by_row, float* y) {
+  in_row_chunks(q.count, q.width, [&](std::size_t begin, std::size_t count) {
+    for (std::size_t i = begin; i < begin + count; ++i) {
+      HWY_DYNAMIC_DISPATCH(Int8Widen)
+      (q.row(i), scale_by_row ? scales + i : scales, scale_by_row, y + i * q.width, q.width);
+    }
+  });
 }
 
 namespace reference {

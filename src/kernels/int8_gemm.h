@@ -55,6 +55,9 @@ class Int8Matrix {
 // q and scales from w, column by column (by rows: transpose both). False if a number of w is not finite.
 bool quantize_columns(Matrix w, MatrixOf<std::int8_t> q, float* scales);
 
+// y = byte · scale, by rows without gaps: one scale a row, or one a column.
+void widen_rows(RowsOf<const std::int8_t> q, const float* scales, bool scale_by_row, float* y);
+
 // A [M, K], the elements of a row being neighbours, as those of a row of C. C may not overlap A. K ≤ kInt8MostDepth.
 void int8_gemm(Matrix a, const Int8Matrix& b, MatrixOf<float> c, const float* bias = nullptr);
 

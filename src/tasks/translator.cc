@@ -25,8 +25,9 @@ Translator::Translator(const std::string& path, bool int8) : impl_(std::make_uni
   const std::string task(config.at("task").text());
   check(task == "translate", "'", path, "' is a model for '", task, "', expected 'translate'");
   for (const auto& [key, value] : config.at("model").object()) set(impl_->settings, key, value.text());
-  impl_->tokenizers.source = Tokenizer::from(file.tokenizer("source").bytes);
-  impl_->tokenizers.target = Tokenizer::from(file.tokenizer("target").bytes);
+  const std::string &source_bytes = file.tokenizer("source").bytes, &target_bytes = file.tokenizer("target").bytes;
+  impl_->tokenizers.source = Tokenizer::from(source_bytes);
+  impl_->tokenizers.target = source_bytes == target_bytes ? impl_->tokenizers.source : Tokenizer::from(target_bytes);
   const auto fits = [&](const Tokenizer& tokenizer, std::int64_t words, const char* side) {
     check(tokenizer.size() == words, "'", path, "': the ", side, "'s tokenizer has ", tokenizer.size(),
           " ids, the model ", words);

@@ -31,7 +31,7 @@ TEST(Quantize, WhatCannotBeIsOneLineAndNothingIsOverwritten) {
   const std::string out = folder / "small";
   ASSERT_EQ(shell("$regard quantize " + kModel + " --out " + out).status, 0);
   const std::string before = read_file(disk(), out);
-  for (const std::string wrong :
+  for (const std::string& wrong :
        {kModel + " --to bf16 --out " + out, out + " --to bf16 --out " + (folder / "smaller"),
         kModel + " --to int4 --out " + (folder / "other"), (folder / "none") + " --out " + (folder / "other"), kModel,
         kModel + " --out " + (folder / "no/such/folder")}) {
