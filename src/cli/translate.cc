@@ -29,7 +29,7 @@ struct Options {
   std::vector<std::string> models, words;
   std::string input = "-", force, alignment_kind, level = "word";
   Translator::Settings search;
-  bool map = false, scores = false;
+  bool map = false, scores = false, int8 = false;
   std::optional<AlignmentSettings> alignment;
   AskedAttention asked;
 };
@@ -37,19 +37,21 @@ struct Options {
 // The models that were named, or for each line the one in the box that is for its language.
 class Models {
  public:
-  explicit Models(const std::vector<std::string>& paths) {
-    if (!paths.empty()) named_.emplace(paths);
+  Models(const std::vector<std::string>& paths, bool int8) : int8_(int8) {
+    if (!paths.empty()) named_.emplace(paths, int8);
   }
   const Translator& of(std::string_view line) {
     if (named_) return *named_;
     const std::string_view direction = direction_of(line);
     const auto found = boxed_.find(direction);
-    return found != boxed_.end() ? found->second : boxed_.emplace(direction, boxed_model(direction)).first->second;
+    if (found != boxed_.end()) return found->second;
+    return boxed_.emplace(direction, Translator(boxed_model(direction), int8_)).first->second;
   }
 
  private:
   std::optional<Translator> named_;
   std::map<std::string, Translator, std::less<>> boxed_;
+  bool int8_;
 };
 
 // Bytes that are no UTF-8 become U+FFFD, a NUL a blank. The number of both.
@@ -70,7 +72,8 @@ std::size_t repair(std::string& text) {
 
 class Job {
  public:
-  Job(const Options& options, const Context& context) : options_(options), context_(context), models_(options.models) {
+  Job(const Options& options, const Context& context)
+      : options_(options), context_(context), models_(options.models, options.int8) {
     if (!options.force.empty()) forced_.emplace(options.force);
   }
 
@@ -260,6 +263,7 @@ const AddCommand translate({
       app.add_option("--batch-tokens", search.batch_tokens, "translated together (4096)")
           ->check(CLI::Range(1, 1 << 24))
           ->option_text("N");
+      app.add_flag("--int8", options->int8, "compute with weights of 8 bits: faster, nearly the same translations");
       app.add_flag("--sample", search.sample, "draw translations instead of searching for the likeliest");
       const auto samples = [options](CLI::Option* option) {
         option->each([options](const std::string&) { options->search.sample = true; });
