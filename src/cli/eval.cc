@@ -17,10 +17,11 @@ namespace {
 const AddCommand eval({
     .name = "eval",
     .summary = "evaluate a model, or what it gave",
-    .example = "regard eval align gold.align < found.align",
+    .example = "regard eval translate -m zh-en.model --builtin zh-en\n"
+               "regard eval align gold.align < found.align",
     .build = [](CLI::App& app) -> Run {
       auto all = std::make_shared<std::vector<std::pair<CLI::App*, Run>>>();
-      for (const Evaluation& each : {eval_align()}) {
+      for (const Evaluation& each : {eval_align(), eval_translate()}) {
         CLI::App* const part = app.add_subcommand(each.name, each.summary);
         part->fallthrough();  // --threads is the command's
         all->emplace_back(part, each.build(*part));

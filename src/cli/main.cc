@@ -104,13 +104,22 @@ int unknown_arguments(const CLI::App& app, const Command& command) {
     }
   }
   std::vector<std::string> known;
-  for (const CLI::Option* option : app.get_options()) {
-    for (const std::string& each : option->get_lnames()) known.push_back("--" + each);
-    for (const std::string& each : option->get_snames()) known.push_back("-" + each);
+  std::string asked = command.name;
+  const auto learn = [&known](const CLI::App& from) {
+    for (const CLI::Option* option : from.get_options()) {
+      for (const std::string& each : option->get_lnames()) known.push_back("--" + each);
+      for (const std::string& each : option->get_snames()) known.push_back("-" + each);
+    }
+  };
+  learn(app);
+  for (const CLI::App* part : app.get_subcommands({})) known.push_back(part->get_name());
+  for (const CLI::App* part : app.get_subcommands()) {  // the one that was asked for
+    learn(*part);
+    asked += " " + part->get_name();
   }
   const char* kind = name.starts_with('-') ? "option" : "argument";
-  return complain(kUsersMistake, text(command.name, ": unknown ", kind, " '", name, "'", did_you_mean(name, known),
-                                      " (regard ", command.name, " --help lists what there is)"));
+  return complain(kUsersMistake, text(asked, ": unknown ", kind, " '", name, "'", did_you_mean(name, known),
+                                      " (regard ", asked, " --help lists what there is)"));
 }
 
 std::string indented(const std::string& lines) {

@@ -4,6 +4,7 @@
 
 #include "base/check.h"
 #include "cli/command.h"
+#include "cli/pairs.h"
 #include "cli/settings.h"
 #include "tasks/train_translation.h"
 #include "view/terminal.h"
@@ -13,7 +14,8 @@ namespace {
 
 struct Options {
   std::string task, preset = "transformer-tiny", out;
-  std::vector<std::string> train, valid, columns, fields;
+  std::vector<std::string> train, valid;
+  PairOptions pairs;
   TranslationData data;
   std::vector<Setting> model, training;
   bool resume = false;
@@ -85,38 +87,12 @@ class Teller {
   double shown_ = -1;
 };
 
-PairFiles files_of(const std::vector<std::string>& names, const Options& options, const char* option) {
-  PairFiles files{.source = names[0]};
-  if (names.size() == 2) files.target = names[1];
-  if (!options.columns.empty()) {
-    check(options.columns.size() == 2 && names.size() == 1, "train: --columns are for one file after ", option,
-          ", and two of them");
-    files.format = PairFormat::kTable;
-    std::int64_t* const to[] = {&files.source_column, &files.target_column};
-    for (std::size_t i = 0; i < 2; ++i) {
-      const std::string& number = options.columns[i];
-      check(!number.empty() && number.size() < 6 && number.find_first_not_of("0123456789") == std::string::npos &&
-                number != "0",
-            "train: --columns ", number, ", expected numbers from 1");
-      *to[i] = std::stoll(number);
-    }
-  }
-  if (!options.fields.empty()) {
-    check(options.fields.size() == 2 && names.size() == 1, "train: --fields are for one file after ", option,
-          ", and two of them");
-    files.format = PairFormat::kJson;
-    files.source_field = options.fields[0];
-    files.target_field = options.fields[1];
-  }
-  return files;
-}
-
 int run(Options& options, const Context& context) {
   check(options.task == "translate", "train: there is no task '", options.task, "', expected translate");
   check(options.train.empty() != options.data.builtin.empty(),
         "train: expected either --train with one or two files, or --builtin");
-  if (!options.train.empty()) options.data.train = files_of(options.train, options, "--train");
-  if (!options.valid.empty()) options.data.valid = files_of(options.valid, options, "--valid");
+  if (!options.train.empty()) options.data.train = options.pairs.files(options.train, "train", "--train");
+  if (!options.valid.empty()) options.data.valid = options.pairs.files(options.valid, "train", "--valid");
   ModelSettings model = preset(options.preset);
   for (const auto& [key, value] : options.model) set(model, key, value);
   TranslationSettings settings;
@@ -140,8 +116,8 @@ int run(Options& options, const Context& context) {
                           result.best_update);
     }
     teller.say(line);
-    teller.say(fmt::format("Model  {}   (regard translate {} reads lines; regard plot {} draws the run)", options.out,
-                           options.out, metrics_of(options.out)));
+    teller.say(fmt::format("Model  {}   (regard translate -m {} reads lines; regard plot {} draws the run)",
+                           options.out, options.out, metrics_of(options.out)));
   } catch (const Error& error) {
     if (error.kind() == ErrorKind::kCancelled) teller.say(error.what());
     throw;
@@ -163,12 +139,7 @@ const AddCommand train({
           ->expected(1, 2)
           ->option_text("FILE [FILE]");
       app.add_option("--valid", options->valid, "the same for validation")->expected(1, 2)->option_text("FILE [FILE]");
-      app.add_option("--columns", options->columns, "of a table: those of source and target (1,2)")
-          ->delimiter(',')
-          ->option_text("N,N");
-      app.add_option("--fields", options->fields, "of JSON lines: those of source and target (source,target)")
-          ->delimiter(',')
-          ->option_text("NAME,NAME");
+      options->pairs.add(app);
       app.add_option("--builtin", options->data.builtin, "the built-in corpus: zh-en, en-zh, en-fr, fr-en")
           ->option_text("PAIR");
       app.add_option("--lines", options->data.builtin_lines, "of the built-in corpus (20000)")

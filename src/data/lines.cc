@@ -1,6 +1,7 @@
 #include "data/lines.h"
 
 #include <fcntl.h>
+#include <poll.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -60,6 +61,10 @@ class RawFile {
       if (got >= 0) return static_cast<std::size_t>(got);
       if (errno != EINTR) cannot_read(name_, errno);
     }
+  }
+  bool is_ready(int milliseconds) const {
+    pollfd wanted = {.fd = handle_, .events = POLLIN, .revents = 0};
+    return poll(&wanted, 1, milliseconds) != 0;  // an end or a mistake is something, too: read will tell
   }
   void seek(std::uint64_t byte) {
     if (byte > size_ || lseek(handle_, static_cast<off_t>(byte), SEEK_SET) < 0) {
@@ -131,9 +136,10 @@ class Unpacker {
 // The text of a file: unpacked if it is packed.
 class TextSource {
  public:
-  explicit TextSource(const std::string& path) : raw_(path), block_(kBlock) { start(); }
+  explicit TextSource(const std::string& path) : raw_(path), block_(kBlock) {}
 
   std::size_t read(char* to, std::size_t count) {
+    if (!started_) start();
 #if REGARD_TEXT_LIBRARIES
     while (unpacker_) {
       if (begin_ == end_ && !done_) refill();
@@ -157,6 +163,7 @@ class TextSource {
     return some;
   }
 
+  bool is_ready(int milliseconds) const { return begin_ < end_ || done_ || raw_.is_ready(milliseconds); }
   void seek(std::uint64_t byte) {  // plain files
     raw_.seek(byte);
     begin_ = end_ = 0;
@@ -166,7 +173,8 @@ class TextSource {
     seek(0);
     start();
   }
-  bool packed() const {
+  bool packed() {
+    if (!started_) start();
 #if REGARD_TEXT_LIBRARIES
     return unpacker_.has_value();
 #else
@@ -183,9 +191,10 @@ class TextSource {
     end_ = raw_.read(block_.data(), block_.size());
     done_ = end_ == 0;
   }
-  void start() {
+  void start() {  // not before it is read: a terminal would wait for its first line
+    started_ = true;
     refill();
-    while (!done_ && end_ < 2) {  // a pipe may hand over one byte
+    while (end_ == 1 && block_[0] == '\x1f') {  // a pipe may hand over one byte
       const std::size_t more = raw_.read(block_.data() + end_, block_.size() - end_);
       if (more == 0) break;
       end_ += more;
@@ -202,7 +211,7 @@ class TextSource {
   RawFile raw_;
   std::vector<char> block_;
   std::size_t begin_ = 0, end_ = 0;
-  bool done_ = false;
+  bool done_ = false, started_ = false;
 #if REGARD_TEXT_LIBRARIES
   std::optional<Unpacker> unpacker_;
 #endif
@@ -308,6 +317,9 @@ class LineReader::Impl {
     return true;
   }
 
+  bool is_ready(int milliseconds) {
+    return std::memchr(block_.data() + begin_, '\n', end_ - begin_) != nullptr || source_.is_ready(milliseconds);
+  }
   LinePosition position() const { return position_; }
   bool can_seek() const { return source_.seekable(); }
 
@@ -363,6 +375,7 @@ LineReader::~LineReader() = default;
 LineReader::LineReader(LineReader&&) noexcept = default;
 LineReader& LineReader::operator=(LineReader&&) noexcept = default;
 bool LineReader::next(Line& line) { return impl_->next(line); }
+bool LineReader::is_ready(int milliseconds) { return impl_->is_ready(milliseconds); }
 LinePosition LineReader::position() const { return impl_->position(); }
 void LineReader::seek(const LinePosition& position) { impl_->seek(position); }
 bool LineReader::can_seek() const { return impl_->can_seek(); }

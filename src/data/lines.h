@@ -72,6 +72,8 @@ class LineReader {
     bool too_long = false;
   };
   bool next(Line& line);  // false: the end
+  // False: nothing has come within so many milliseconds, so that next would wait. Somebody may be typing.
+  bool is_ready(int milliseconds = 0);
 
   LinePosition position() const;
   // Goes on behind that line. Plain files are sought, gzip is read again from its start, the standard input can only be

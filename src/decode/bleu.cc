@@ -9,11 +9,10 @@
 #include <algorithm>
 #include <cmath>
 #include <string>
-#include <unordered_map>
 
 #include "base/check.h"
 #include "data/unicode.h"
-#include "data/utf8.h"
+#include "decode/grams.h"
 #include "regard/version.h"
 
 namespace regard {
@@ -21,10 +20,6 @@ namespace {
 
 using Text = std::u32string;
 
-bool is_blank(char32_t c) {  // as Python's str.split has it
-  return (c >= 0x09 && c <= 0x0D) || (c >= 0x1C && c <= 0x20) || c == 0x85 || c == 0xA0 || c == 0x1680 ||
-         (c >= 0x2000 && c <= 0x200A) || c == 0x2028 || c == 0x2029 || c == 0x202F || c == 0x205F || c == 0x3000;
-}
 bool is_digit(char32_t c) { return c >= U'0' && c <= U'9'; }
 bool is_point(char32_t c) { return c == U'.' || c == U','; }
 
@@ -44,22 +39,6 @@ bool is_chinese(char32_t c) {
       {0x2600, 0x26FF}, {0x2700, 0x27BF}, {0x3200, 0x32FF}, {0x3300, 0x33FF},
   }};
   return std::any_of(kRanges.begin(), kRanges.end(), [c](const auto& range) { return c >= range[0] && c <= range[1]; });
-}
-
-Text decoded(std::string_view text) {
-  Text out;
-  for (std::size_t at = 0; at < text.size();) {
-    const utf8::Letter letter = utf8::read(text, at);
-    out += letter.code;
-    at += letter.length;
-  }
-  return out;
-}
-
-std::string encoded(const Text& text) {
-  std::string out;
-  for (const char32_t c : text) utf8::append(out, c);
-  return out;
 }
 
 // Like a regular expression of two letters that is replaced from left to right: what was replaced is not looked at
@@ -137,62 +116,8 @@ Text stripped(Text text, bool left) {
 
 std::vector<std::string> split(const Text& text) {
   std::vector<std::string> out;
-  bool inside = false;
-  for (const char32_t c : text) {
-    if (is_blank(c)) {
-      inside = false;
-      continue;
-    }
-    if (!inside) out.emplace_back();
-    inside = true;
-    utf8::append(out.back(), c);
-  }
+  for (const Text& word : split_at_blanks(text)) out.push_back(utf8_of(word));
   return out;
-}
-
-using Gram = std::array<std::int32_t, BleuScore::kOrders>;  // words, then −1
-using Grams = std::vector<std::pair<Gram, std::int64_t>>;   // sorted, with how often each occurs
-
-class Vocabulary {
- public:
-  std::vector<std::int32_t> ids(const std::vector<std::string>& words) {
-    std::vector<std::int32_t> out;
-    for (const std::string& word : words)
-      out.push_back(ids_.try_emplace(word, static_cast<std::int32_t>(ids_.size())).first->second);
-    return out;
-  }
-
- private:
-  std::unordered_map<std::string, std::int32_t> ids_;
-};
-
-Grams grams_of(const std::vector<std::int32_t>& words) {
-  std::vector<Gram> all;
-  for (std::size_t i = 0; i < words.size(); ++i) {
-    Gram gram;
-    gram.fill(-1);
-    for (std::size_t n = 0; n < gram.size() && i + n < words.size(); ++n) {
-      gram[n] = words[i + n];
-      all.push_back(gram);
-    }
-  }
-  std::sort(all.begin(), all.end());
-  Grams out;
-  for (const Gram& gram : all) {
-    if (out.empty() || out.back().first != gram) out.emplace_back(gram, 0);
-    ++out.back().second;
-  }
-  return out;
-}
-
-std::size_t order(const Gram& gram) {  // from 0
-  return static_cast<std::size_t>(std::find(gram.begin(), gram.end(), -1) - gram.begin()) - 1;
-}
-
-std::int64_t count_in(const Grams& grams, const Gram& gram) {
-  const auto found = std::lower_bound(grams.begin(), grams.end(), gram,
-                                      [](const auto& entry, const Gram& asked) { return entry.first < asked; });
-  return found != grams.end() && found->first == gram ? found->second : 0;
 }
 
 }  // namespace
@@ -224,7 +149,7 @@ std::vector<std::string> bleu_words(std::string_view text, const BleuSettings& s
   const std::string lower = settings.lowercase ? to_lower(text) : std::string(text);
   switch (settings.tokenizer) {
     case BleuTokenizer::k13a: {
-      std::string line = encoded(stripped(decoded(lower), false));
+      std::string line = utf8_of(stripped(letters_of(lower), false));
       replace_all(line, "<skipped>", "");
       replace_all(line, "-\n", "");
       replace_all(line, "\n", " ");
@@ -232,47 +157,46 @@ std::vector<std::string> bleu_words(std::string_view text, const BleuSettings& s
       replace_all(line, "&amp;", "&");
       replace_all(line, "&lt;", "<");
       replace_all(line, "&gt;", ">");
-      return split(western(U' ' + decoded(line) + U' '));
+      return split(western(U' ' + letters_of(line) + U' '));
     }
     case BleuTokenizer::kChinese:
-      return split(western(set_apart(stripped(decoded(lower), true), is_chinese)));
+      return split(western(set_apart(stripped(letters_of(lower), true), is_chinese)));
     case BleuTokenizer::kCharacters: {
       std::vector<std::string> out;
-      for (const char32_t c : decoded(lower)) {
+      for (const char32_t c : letters_of(lower)) {
         if (is_blank(c)) continue;
         utf8::append(out.emplace_back(), c);
       }
       return out;
     }
     case BleuTokenizer::kInternational:
-      return split(international(stripped(decoded(lower), false)));
+      return split(international(stripped(letters_of(lower), false)));
     case BleuTokenizer::kNone:
-      return split(decoded(lower));
+      return split(letters_of(lower));
   }
   return {};
 }
 
 void Bleu::add(std::string_view hypothesis, std::span<const std::string_view> references) {
   check(!references.empty(), "bleu: a sentence without a reference");
-  const auto count = static_cast<std::int64_t>(references.size());
-  references_ = references_ == -1 || references_ == count ? count : 0;
-  Vocabulary vocabulary;
+  references_.add(references.size());
+  Numbering<std::string> vocabulary;
   const std::vector<std::int32_t> words = vocabulary.ids(bleu_words(hypothesis, settings_));
   const auto length = static_cast<std::int64_t>(words.size());
-  std::vector<Grams> known;
+  std::vector<GramCounts<BleuScore::kOrders>> known;
   std::int64_t closest = -1;
   for (const std::string_view reference : references) {
     const std::vector<std::int32_t> right = vocabulary.ids(bleu_words(reference, settings_));
     const auto other = static_cast<std::int64_t>(right.size());
     const std::int64_t gap = std::abs(other - length), best = std::abs(closest - length);
     if (closest == -1 || gap < best || (gap == best && other < closest)) closest = other;
-    known.push_back(grams_of(right));
+    known.push_back(grams_of<BleuScore::kOrders>(right));
   }
-  for (const auto& [gram, times] : grams_of(words)) {
+  for (const auto& [gram, times] : grams_of<BleuScore::kOrders>(words)) {
     std::int64_t most = 0;
-    for (const Grams& each : known) most = std::max(most, count_in(each, gram));
-    total_[order(gram)] += times;
-    correct_[order(gram)] += std::min(times, most);
+    for (const auto& each : known) most = std::max(most, count_in(each, gram));
+    total_[order_of(gram)] += times;
+    correct_[order_of(gram)] += std::min(times, most);
   }
   hypothesis_words_ += length;
   reference_words_ += closest;
@@ -300,10 +224,7 @@ BleuScore Bleu::score() const {
 }
 
 std::string Bleu::signature() const {
-  return fmt::format("nrefs:{}|case:{}|eff:no|tok:{}|smooth:exp|version:regard-{}",
-                     references_ == 0    ? "var"
-                     : references_ == -1 ? "1"
-                                         : std::to_string(references_),
+  return fmt::format("nrefs:{}|case:{}|eff:no|tok:{}|smooth:exp|version:regard-{}", references_.text(),
                      settings_.lowercase ? "lc" : "mixed", to_text(settings_.tokenizer), version());
 }
 

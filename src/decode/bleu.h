@@ -18,6 +18,8 @@
 #include <string_view>
 #include <vector>
 
+#include "decode/grams.h"
+
 namespace regard {
 
 enum class BleuTokenizer : std::uint8_t {
@@ -36,7 +38,7 @@ struct BleuSettings {
 };
 
 struct BleuScore {
-  static constexpr int kOrders = 4;
+  static constexpr std::size_t kOrders = 4;
   double score = 0;                          // 0 … 100
   std::array<double, kOrders> precisions{};  // in percent, smoothed
   std::array<std::int64_t, kOrders> correct{}, total{};
@@ -59,7 +61,7 @@ class Bleu {
   BleuSettings settings_;
   std::array<std::int64_t, BleuScore::kOrders> correct_{}, total_{};
   std::int64_t hypothesis_words_ = 0, reference_words_ = 0;
-  std::int64_t references_ = -1;  // how many each sentence has; 0: not all the same
+  ReferenceCount references_;
 };
 
 // The words that are counted.

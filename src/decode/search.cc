@@ -116,16 +116,24 @@ void check_settings(const SearchSettings& settings, std::int64_t words) {
         settings.beam, ", expected 1 to ", settings.beam);
   check(std::isfinite(settings.penalty) && settings.penalty >= 0, "search: a length penalty of ", settings.penalty,
         ", expected 0 or more");
-  check(settings.longest_factor >= 0 && settings.longest_factor <= 1e3 && settings.longest_more >= 0 &&
-            settings.longest_more <= 1'000'000,
-        "search: results of at most ", settings.longest_factor, " · source + ", settings.longest_more,
-        " words, expected 0 to 1000 and 0 to 1000000");
+  check_limit(settings.limit);
   for (const std::int32_t id : {settings.begin, settings.end}) {
     check(id >= 0 && id < words, "search: word ", id, " begins or ends, expected 0 to ", words - 1);
   }
 }
 
 }  // namespace
+
+std::int64_t LengthLimit::of(std::int64_t source) const {
+  const std::int64_t by_source = static_cast<std::int64_t>(factor * static_cast<double>(source)) + more;
+  return words > 0 ? std::min(words, by_source) : by_source;
+}
+
+void check_limit(const LengthLimit& limit) {
+  check(limit.factor >= 0 && limit.factor <= 1e3 && limit.more >= 0 && limit.more <= 1'000'000 && limit.words >= 0,
+        "decoding: results of at most ", limit.factor, " · source + ", limit.more, " words and of at most ",
+        limit.words, ", expected 0 to 1000, 0 to 1000000 and 0 or more");
+}
 
 std::vector<Hypotheses> search(const SequenceModel& model, const Batch& batch, const SearchSettings& settings,
                                const Context& context) {
@@ -134,9 +142,7 @@ std::vector<Hypotheses> search(const SequenceModel& model, const Batch& batch, c
   std::vector<Looking> all;
   std::vector<std::int32_t> running;  // sources
   for (std::int64_t row = 0; row < batch.size(); ++row) {
-    const auto length = static_cast<double>(batch.lengths[static_cast<std::size_t>(row)]);
-    const auto longest = static_cast<std::int64_t>(settings.longest_factor * length) + settings.longest_more;
-    all.emplace_back(longest, settings);
+    all.emplace_back(settings.limit.of(batch.lengths[static_cast<std::size_t>(row)]), settings);
     running.push_back(static_cast<std::int32_t>(row));
   }
   std::vector<Hypotheses> found(all.size());

@@ -1,7 +1,6 @@
 // Looking for the likeliest sequences that a model can write: greedy search, or a beam of several at once.
 //
-//     const std::vector<Hypotheses> found = search(model, batch, {.beam = 5});     // one a row of the batch, best
-//     first
+//     const std::vector<Hypotheses> found = search(model, batch, {.beam = 5});         // one a row, best first
 //
 // At every step each source goes on with the `beam` likeliest beginnings. What ends among the best is set aside, scored
 // by log p/length^penalty; a source that has `beam` of these, better than what goes on, leaves the batch. What is found
@@ -16,14 +15,20 @@
 
 namespace regard {
 
+struct LengthLimit {  // no result is longer
+  double factor = 2;  // than factor · source + more
+  std::int64_t more = 10;
+  std::int64_t words = 0;  // nor than this; 0: no such limit
+  std::int64_t of(std::int64_t source) const;
+};
+
 struct SearchSettings {
-  std::int32_t begin = 0;     // the token that stands before the first word
-  std::int32_t end = 1;       // and the one that is written last
-  std::int64_t beam = 1;      // how many beginnings are kept
-  std::int64_t best = 1;      // how many results are wanted, at most `beam`
-  double penalty = 1;         // of the length: 0 prefers short ones
-  double longest_factor = 2;  // no result is longer than factor · source + more
-  std::int64_t longest_more = 10;
+  std::int32_t begin = 0;  // the token that stands before the first word
+  std::int32_t end = 1;    // and the one that is written last
+  std::int64_t beam = 1;   // how many beginnings are kept
+  std::int64_t best = 1;   // how many results are wanted, at most `beam`
+  double penalty = 1;      // of the length: 0 prefers short ones
+  LengthLimit limit = {};
 };
 
 struct Hypothesis {
@@ -32,6 +37,8 @@ struct Hypothesis {
   double score = 0;                 // log_probability/(words + 1)^penalty
 };
 using Hypotheses = std::vector<Hypothesis>;  // best first
+
+void check_limit(const LengthLimit& limit);  // throws
 
 std::vector<Hypotheses> search(const SequenceModel& model, const Batch& batch, const SearchSettings& settings = {},
                                const Context& context = {});

@@ -14,6 +14,7 @@
 #include "io/model_file.h"
 #include "models/attention_maps.h"
 #include "regard/train/optimizer.h"
+#include "tasks/evaluation.h"
 #include "tasks/translation_pairs.h"
 
 namespace regard {
@@ -108,18 +109,6 @@ class Feed {
   BatchPosition at_;
   std::vector<SequencePair> ahead_;
 };
-
-bool is_chinese(const std::vector<std::string>& texts) {  // most of its letters take three bytes, as Han characters do
-  std::size_t wide = 0, all = 0;
-  for (const std::string& text : texts) {
-    for (const char byte : text) {
-      const auto value = static_cast<unsigned char>(byte);
-      wide += value >= 0xE3 && value <= 0xE9 ? 3u : 0u;
-      ++all;
-    }
-  }
-  return 2 * wide > all;
-}
 
 // What validation looks at.
 struct ValidationSet {
@@ -344,7 +333,7 @@ LoopResult train_translation(const TranslationData& data, const ModelSettings& a
     validation = read_validation(*stream, tokenizers, context);
     const std::size_t some = std::min<std::size_t>(16, validation.pairs.size());
     looked_at = make_batch(std::span(validation.pairs).first(some), ends);
-    if (settings.bleu.empty()) settings.bleu = is_chinese(validation.references) ? "zh" : "13a";
+    if (settings.bleu.empty()) settings.bleu = usual_bleu(validation.references);
     task.validate = [&]() -> Validation {
       const std::vector<Hypotheses> found =
           search_all(*model, validation.pairs,

@@ -1,72 +1,179 @@
 #include "tasks/translator.h"
 
+#define XXH_INLINE_ALL
+#include <xxhash.h>
+
 #include <cmath>
 
 #include "base/check.h"
 #include "data/prepare.h"
+#include "data/sentences.h"
+#include "decode/sample.h"
 #include "io/json.h"
 #include "io/model_file.h"
+#include "models/ensemble.h"
 #include "tasks/translation_pairs.h"
+#include "tasks/translation_settings.h"
 
 namespace regard {
 
-struct Translator::Impl {
+namespace {
+
+// One model, as its file has it.
+struct Member {
   std::string config;
   ModelSettings settings;
   TokenizerPair tokenizers;
+  std::string tokenizer_bytes;  // of both
+  std::int64_t longest = 0;     // tokens of a source, in training
   Parameters parameters;
   std::unique_ptr<SequenceModel> model;
-  BatchSettings ends;
 };
 
-Translator::Translator(const std::string& path) : impl_(std::make_unique<Impl>()) {
+std::unique_ptr<Member> load(const std::string& path) {
+  auto made = std::make_unique<Member>();
   const ModelFile file = load_model(disk(), path);
-  impl_->config = file.config();
+  made->config = file.config();
   const Json config = Json::parse(file.config(), text("config of '", path, "'"));
   const std::string task(config.at("task").text());
   check(task == "translate", "'", path, "' is a model for '", task, "', expected 'translate'");
-  for (const auto& [key, value] : config.at("model").object()) set(impl_->settings, key, value.text());
-  impl_->tokenizers.source = Tokenizer::from(file.tokenizer("source").bytes);
-  impl_->tokenizers.target = Tokenizer::from(file.tokenizer("target").bytes);
+  for (const auto& [key, value] : config.at("model").object()) set(made->settings, key, value.text());
+  TranslationSettings training;
+  for (const auto& [key, value] : config.at("training").object()) {
+    if (key == "longest_text") translation_table().set(training, key, value.text());
+  }
+  made->longest = training.longest_text;
+  made->tokenizers.source = Tokenizer::from(file.tokenizer("source").bytes);
+  made->tokenizers.target = Tokenizer::from(file.tokenizer("target").bytes);
+  made->tokenizer_bytes = file.tokenizer("source").bytes + file.tokenizer("target").bytes;
   const auto fits = [&](const Tokenizer& tokenizer, std::int64_t words, const char* side) {
     check(tokenizer.size() == words, "'", path, "': the ", side, "'s tokenizer has ", tokenizer.size(),
           " ids, the model ", words);
+    ends_of(tokenizer);
   };
-  fits(*impl_->tokenizers.source, impl_->settings.source_words, "source");
-  fits(*impl_->tokenizers.target, impl_->settings.target_words, "target");
-  impl_->ends = ends_of(*impl_->tokenizers.target);
-  ends_of(*impl_->tokenizers.source);
-  impl_->model = make_model(Builder(impl_->parameters, RandomKey(0)), impl_->settings);
-  file.fill(impl_->parameters);
+  fits(*made->tokenizers.source, made->settings.source_words, "source");
+  fits(*made->tokenizers.target, made->settings.target_words, "target");
+  made->model = make_model(Builder(made->parameters, RandomKey(0)), made->settings);
+  file.fill(made->parameters);
+  return made;
+}
+
+}  // namespace
+
+struct Translator::Impl {
+  std::vector<std::unique_ptr<Member>> members;
+  std::unique_ptr<Ensemble> ensemble;  // of several
+  const SequenceModel* model = nullptr;
+  BatchSettings ends;
+
+  // What is drawn is keyed by the line, so that it is the same wherever the line stands.
+  std::vector<Hypotheses> draw(const std::vector<SequencePair>& pairs, const std::vector<RandomKey>& keys,
+                               const Settings& settings, const LengthLimit& limit, const Context& context) const;
+};
+
+Translator::Translator(const std::vector<std::string>& paths) : impl_(std::make_unique<Impl>()) {
+  check(!paths.empty(), "translate: no model is named");
+  std::vector<const SequenceModel*> models;
+  for (const std::string& path : paths) {
+    impl_->members.push_back(load(path));
+    models.push_back(impl_->members.back()->model.get());
+    check(impl_->members.back()->tokenizer_bytes == impl_->members[0]->tokenizer_bytes, "'", path, "' and '", paths[0],
+          "' have different tokenizers: they cannot translate together");
+  }
+  if (models.size() > 1) impl_->ensemble = std::make_unique<Ensemble>(models);
+  impl_->model = models.size() > 1 ? impl_->ensemble.get() : models[0];
+  impl_->ends = ends_of(target());
 }
 Translator::~Translator() = default;
 Translator::Translator(Translator&&) noexcept = default;
 Translator& Translator::operator=(Translator&&) noexcept = default;
 
-const ModelSettings& Translator::model_settings() const { return impl_->settings; }
-const std::string& Translator::config() const { return impl_->config; }
+const ModelSettings& Translator::model_settings() const { return impl_->members[0]->settings; }
+const std::string& Translator::config() const { return impl_->members[0]->config; }
 
 AttentionShape Translator::attention_shape() const { return impl_->model->attention_shape(); }
-const Tokenizer& Translator::source() const { return *impl_->tokenizers.source; }
-const Tokenizer& Translator::target() const { return *impl_->tokenizers.target; }
+const Tokenizer& Translator::source() const { return *impl_->members[0]->tokenizers.source; }
+const Tokenizer& Translator::target() const { return *impl_->members[0]->tokenizers.target; }
+
+std::vector<Hypotheses> Translator::Impl::draw(const std::vector<SequencePair>& pairs,
+                                               const std::vector<RandomKey>& keys, const Settings& settings,
+                                               const LengthLimit& limit, const Context& context) const {
+  std::vector<Hypotheses> found(pairs.size());
+  for_each_batch(pairs, std::max<std::int64_t>(1, settings.batch_tokens / settings.best), ends,
+                 [&](const Batch& batch, const auto& number) {
+                   std::vector<RandomKey> some;
+                   for (std::int64_t row = 0; row < batch.size(); ++row) some.push_back(keys[number(row)]);
+                   std::vector<Hypotheses> drawn = regard::sample(*model, batch, some,
+                                                                  {.begin = ends.begin,
+                                                                   .end = ends.end,
+                                                                   .samples = settings.best,
+                                                                   .top_k = settings.top_k,
+                                                                   .top_p = settings.top_p,
+                                                                   .temperature = settings.temperature,
+                                                                   .penalty = settings.length_penalty,
+                                                                   .limit = limit},
+                                                                  context);
+                   for (std::int64_t row = 0; row < batch.size(); ++row) {
+                     found[number(row)] = std::move(drawn[static_cast<std::size_t>(row)]);
+                   }
+                 });
+  return found;
+}
 
 std::vector<Translator::Translation> Translator::translate(std::span<const std::string> lines, const Settings& settings,
                                                            const Context& context) const {
   const ContextScope scope(context);
+  const std::int64_t longest_line = settings.longest_line > 0 ? settings.longest_line : impl_->members[0]->longest;
+  check(longest_line >= 1, "translate: lines of at most ", longest_line, " tokens, expected 1 or more");
+  struct Place {
+    std::size_t line;
+    TextPart part;
+  };
+  std::vector<Place> places;
   std::vector<SequencePair> pairs;
-  for (const std::string& line : lines) pairs.push_back({.id = pairs.size(), .source = source_ids(source(), line)});
-  const std::vector<Hypotheses> found = search_all(*impl_->model, pairs,
-                                                   {.begin = impl_->ends.begin,
-                                                    .end = impl_->ends.end,
-                                                    .beam = settings.beam,
-                                                    .best = settings.best,
-                                                    .penalty = settings.length_penalty},
-                                                   settings.batch_tokens, context);
-  std::vector<Translation> made;
-  for (const Hypotheses& each : found) {
-    Translation& one = made.emplace_back();
-    for (const Hypothesis& h : each) {
-      one.best.push_back({target().decode(h.words), target().places(h.words), h.log_probability, h.score});
+  std::vector<RandomKey> keys;
+  for (std::size_t i = 0; i < lines.size(); ++i) {
+    const std::vector<Token> tokens = source().encode(lines[i]);
+    if (tokens.empty()) continue;
+    const std::vector<TextPart> parts = cut_long(lines[i], tokens, static_cast<std::size_t>(longest_line));
+    for (const TextPart& part : parts) {
+      const std::string_view text = std::string_view(lines[i]).substr(part.begin, part.end - part.begin);
+      places.push_back({i, part});
+      keys.push_back(RandomKey(settings.seed).at(XXH3_64bits(text.data(), text.size())));
+      pairs.push_back({pairs.size(), parts.size() == 1 ? ids_of(tokens) : source().ids(text)});
+      pairs.back().source.push_back(source().special().end);
+    }
+  }
+  const LengthLimit limit{.words = settings.longest};
+  const std::vector<Hypotheses> found = settings.sample ? impl_->draw(pairs, keys, settings, limit, context)
+                                                        : search_all(*impl_->model, pairs,
+                                                                     {.begin = impl_->ends.begin,
+                                                                      .end = impl_->ends.end,
+                                                                      .beam = settings.beam,
+                                                                      .best = settings.best,
+                                                                      .penalty = settings.length_penalty,
+                                                                      .limit = limit},
+                                                                     settings.batch_tokens, context);
+  std::vector<Translation> made(lines.size());
+  for (Translation& each : made) each.best.resize(1);  // what has no words is translated by nothing
+  std::vector<bool> begun(lines.size(), false);
+  for (std::size_t p = 0; p < places.size(); ++p) {
+    const auto& [line, part] = places[p];
+    std::vector<Result>& best = made[line].best;
+    // The n-th best of a cut line is made of the n-th best of its parts, as long as all have one.
+    if (!begun[line] || best.size() > found[p].size()) best.resize(found[p].size());
+    begun[line] = true;
+    for (std::size_t i = 0; i < best.size(); ++i) {
+      const Hypothesis& h = found[p][i];
+      const std::size_t begin = join(best[i].text, target().decode(h.words));
+      for (Token token : target().places(h.words)) {
+        token.begin += static_cast<std::uint32_t>(begin);
+        token.end += static_cast<std::uint32_t>(begin);
+        best[i].tokens.push_back(token);
+      }
+      best[i].log_probability += h.log_probability;
+      best[i].score += h.score;
+      best[i].parts.push_back({part.begin, part.end, h.words.size()});
     }
   }
   return made;
@@ -89,7 +196,8 @@ std::vector<Translator::Result> Translator::force(std::span<const TextPair> give
       Result& result = results[number(row)];
       const std::int64_t steps = target_steps(batch, row);
       for (std::int64_t t = 0; t < steps; ++t) {
-        result.log_probability += static_cast<double>(each.data<float>()[t * batch.size() + row]);
+        result.each.push_back(each.data<float>()[t * batch.size() + row]);
+        result.log_probability += static_cast<double>(result.each.back());
       }
       result.score = result.log_probability / std::pow(static_cast<double>(steps), settings.length_penalty);
     }
@@ -102,21 +210,49 @@ std::vector<Translator::Looked> Translator::look(std::span<const std::string> li
                                                  std::int64_t batch_tokens, const Context& context) const {
   check(lines.size() == results.size(), "look: ", lines.size(), " lines and ", results.size(), " results");
   const ContextScope scope(context);
+  const AttentionShape shape = attention_shape();
+  struct Place {  // of a part: where its first row and column are in the map of the whole
+    std::size_t line;
+    std::int64_t row, column;
+  };
   std::vector<Looked> made(lines.size());
+  std::vector<Place> places;
   std::vector<SequencePair> pairs;
   for (std::size_t i = 0; i < lines.size(); ++i) {
-    made[i].source = source().encode(lines[i]);
-    made[i].target = results[i].tokens;
-    pairs.push_back({i, ids_of(made[i].source), ids_of(made[i].target)});
-    pairs.back().source.push_back(source().special().end);
-    made[i].weights = Tensor::zeros({0, 0, static_cast<std::int64_t>(made[i].target.size()) + 1,
-                                     static_cast<std::int64_t>(made[i].source.size()) + 1});
+    Looked& looked = made[i];
+    looked.target = results[i].tokens;
+    std::vector<Part> parts = results[i].parts;
+    if (parts.empty()) parts = {{0, lines[i].size(), looked.target.size()}};
+    std::size_t row = 0;
+    for (const Part& part : parts) {
+      check(part.begin <= part.end && part.end <= lines[i].size() && part.tokens <= looked.target.size() - row,
+            "look: this result is of another line");
+      places.push_back({i, static_cast<std::int64_t>(row), static_cast<std::int64_t>(looked.source.size())});
+      std::vector<Token> tokens = source().encode(std::string_view(lines[i]).substr(part.begin, part.end - part.begin));
+      pairs.push_back({pairs.size(), ids_of(tokens), ids_of(std::span(looked.target).subspan(row, part.tokens))});
+      pairs.back().source.push_back(source().special().end);
+      for (Token& token : tokens) {
+        token.begin += static_cast<std::uint32_t>(part.begin);
+        token.end += static_cast<std::uint32_t>(part.begin);
+        looked.source.push_back(token);
+      }
+      row += part.tokens;
+    }
+    looked.weights = Tensor::zeros({shape.layers, shape.heads, static_cast<std::int64_t>(looked.target.size()) + 1,
+                                    static_cast<std::int64_t>(looked.source.size()) + 1});
   }
   for_each_batch(pairs, batch_tokens, impl_->ends, [&](const Batch& batch, const auto& number) {
     stop_if_asked(context);
-    std::vector<Tensor> maps = impl_->model->all_attention(batch);
-    for (std::size_t row = 0; row < maps.size(); ++row) {
-      made[number(static_cast<std::int64_t>(row))].weights = std::move(maps[row]);
+    const std::vector<Tensor> maps = impl_->model->all_attention(batch);
+    for (std::size_t i = 0; i < maps.size(); ++i) {
+      const Place& place = places[number(static_cast<std::int64_t>(i))];
+      const Tensor& whole = made[place.line].weights;
+      const std::int64_t rows = maps[i][2] - 1, columns = maps[i][3] - 1, end = whole[3] - 1;
+      const bool last = place.row + rows == whole[2] - 1;  // its end is the end of the whole
+      const Tensor from = maps[i].slice(2, 0, last ? rows + 1 : rows),
+                   to = whole.slice(2, place.row, place.row + from[2]);
+      to.slice(3, place.column, place.column + columns).copy_from(from.slice(3, 0, columns));
+      to.slice(3, end, end + 1).copy_from(from.slice(3, columns, columns + 1));
     }
   });
   return made;

@@ -1,6 +1,6 @@
 // A trained model in use: lines to translations, how likely given ones are, where the model looked.
 //
-//     const Translator translator("zh-en.model");
+//     const Translator translator("zh-en.model");                                    // several: an ensemble
 //     const auto found = translator.translate(lines, {.beam = 5});                  // one a line, in their order
 //     const auto looked = translator.look(lines[0], found[0].best[0]);              // every layer and head
 //     const auto given = translator.force(pairs);                                   // how likely these targets are
@@ -24,7 +24,15 @@ struct TranslateSettings {
   std::int64_t beam = 5;
   std::int64_t best = 1;  // so many of each line
   double length_penalty = 1;
+  std::int64_t longest = 0;       // tokens of a translation; 0: by the source
+  std::int64_t longest_line = 0;  // tokens of a line; a longer one is cut at the ends of sentences. 0: as was trained
   std::int64_t batch_tokens = 4096;
+
+  bool sample = false;     // draw `best` translations instead of searching for the likeliest
+  std::int64_t top_k = 0;  // 0: of all words
+  double top_p = 1;
+  double temperature = 1;
+  std::uint64_t seed = 1;  // what is drawn follows from this, the line and the number of the sample
 };
 
 struct TextPair {
@@ -33,16 +41,23 @@ struct TextPair {
 
 class Translator {
  public:
-  explicit Translator(const std::string& path);
+  explicit Translator(const std::string& path) : Translator(std::vector{path}) {}
+  explicit Translator(const std::vector<std::string>& paths);  // with the same tokenizers
   ~Translator();
   Translator(Translator&&) noexcept;
   Translator& operator=(Translator&&) noexcept;
 
+  struct Part {                      // of a line that was cut; of others it is the whole
+    std::size_t begin = 0, end = 0;  // bytes of the line
+    std::size_t tokens = 0;          // of the result
+  };
   struct Result {
     std::string text;
     std::vector<Token> tokens;   // of the target's tokenizer, and where in the text each stands
-    double log_probability = 0;  // of the tokens and the end
-    double score = 0;            // the same over (tokens + 1)^length penalty
+    double log_probability = 0;  // of the tokens and the ends
+    double score = 0;            // the same over (tokens + 1)^length penalty, of parts the sum
+    std::vector<Part> parts = {};
+    std::vector<float> each = {};  // of force: the logarithm for every token and the end
   };
   struct Translation {
     std::vector<Result> best;  // best first
@@ -64,8 +79,8 @@ class Translator {
   std::vector<Looked> look(std::span<const std::string> lines, std::span<const Result> results,
                            std::int64_t batch_tokens = 4096, const Context& context = {}) const;
 
-  const ModelSettings& model_settings() const;
-  const std::string& config() const;  // of the model file: a JSON object
+  const ModelSettings& model_settings() const;  // of the first model, if there are several
+  const std::string& config() const;            // of its file: a JSON object
   AttentionShape attention_shape() const;
   const Tokenizer& source() const;
   const Tokenizer& target() const;

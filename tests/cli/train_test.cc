@@ -23,12 +23,12 @@ TEST(Train, WritesAModelThatTranslatesAndItsDiary) {
   EXPECT_TRUE(has(made, "validation at update 4: loss ")) << made.out;
   EXPECT_TRUE(has(made, "BLEU")) << made.out;
   EXPECT_EQ(lines(shell(in(folder, "cat m.model.metrics.jsonl")).out), 3);
-  const Outcome found = shell(in(folder, "printf '他们在看。\\n\\n你好\\n' | $regard translate m.model --beam 2 2>&1"));
+  const Outcome found = shell(in(folder, "printf '他们在看。\\n\\n你好\\n' | $regard translate -m m.model --beam 2 2>&1"));
   EXPECT_EQ(found.status, 0) << found.out;
   EXPECT_EQ(lines(found.out), 3) << found.out;
-  EXPECT_TRUE(has(shell(in(folder, "echo 他们在看。 | $regard translate m.model --map")), "└") ||
-              has(shell(in(folder, "echo 他们在看。 | $regard translate m.model --map")), "┌"));
-  EXPECT_EQ(shell(in(folder, "$regard translate m.model < /dev/null")).out, "");
+  EXPECT_TRUE(has(shell(in(folder, "echo 他们在看。 | $regard translate -m m.model --map")), "└") ||
+              has(shell(in(folder, "echo 他们在看。 | $regard translate -m m.model --map")), "┌"));
+  EXPECT_EQ(shell(in(folder, "$regard translate -m m.model < /dev/null")).out, "");
 }
 
 TEST(Train, AConfigFileSaysWhatTheCommandLineDoesNot) {
@@ -82,8 +82,8 @@ TEST(Train, MistakesAreOneLineAndLeaveNothingBehind) {
     EXPECT_TRUE(has(outcome, part)) << outcome.out;
     EXPECT_TRUE(folder.names().empty()) << arguments;
   }
-  EXPECT_EQ(shell(in(folder, "echo x > m; echo hello | $regard translate m 2>&1")).status, 2);
-  EXPECT_EQ(shell(in(folder, "echo hello | $regard translate none 2>&1")).status, 2);
+  EXPECT_EQ(shell(in(folder, "echo x > m; echo hello | $regard translate -m m 2>&1")).status, 2);
+  EXPECT_EQ(shell(in(folder, "echo hello | $regard translate -m none 2>&1")).status, 2);
 }
 
 }  // namespace

@@ -133,7 +133,7 @@ TEST(Search, AWideBeamFindsWhatTryingEverythingFinds) {
   for (const double penalty : {0.0, 0.6, 1.0, 2.0}) {
     for (const Words& source : std::vector<Words>{{}, {3}, {2, 3}, {3, 3, 1}}) {
       const auto found = search(model, batch_of({source}),
-                                {.beam = 500, .best = 20, .penalty = penalty, .longest_factor = 0, .longest_more = 4});
+                                {.beam = 500, .best = 20, .penalty = penalty, .limit = {.factor = 0, .more = 4}});
       Hypotheses all;
       Words written;
       enumerate(source, 4, 4, penalty, written, 0, all);
@@ -154,7 +154,7 @@ TEST(Search, ABeamOfOneTakesTheLikeliestWordEachTime) {
   const TableModel model(9);
   for (std::int32_t word = 0; word < 40; ++word) {
     const Words source = {word, 2, word};
-    const auto found = search(model, batch_of({source}), {.longest_factor = 1, .longest_more = 5});
+    const auto found = search(model, batch_of({source}), {.limit = {.factor = 1, .more = 5}});
     Words want;
     while (want.size() < 8) {
       const auto logits = table_logits(source, want, 9);
@@ -170,7 +170,7 @@ TEST(Search, NeighboursChangeNothing) {
   const TableModel model(7);
   std::vector<Words> sources;
   for (std::int32_t i = 0; i < 12; ++i) sources.push_back(Words(static_cast<std::size_t>(i * 5 % 7), i));
-  const SearchSettings settings = {.beam = 3, .best = 3, .longest_factor = 1, .longest_more = 3};
+  const SearchSettings settings = {.beam = 3, .best = 3, .limit = {.factor = 1, .more = 3}};
   const Batch batch = batch_of(sources);
   const auto together = search(model, batch, settings);
   for (std::size_t row = 0; row < sources.size(); ++row) {
@@ -230,8 +230,7 @@ TEST(Search, WhatIsFoundLeavesTheBatch) {
 
 TEST(Search, ABeamWiderThanTheVocabularyWorks) {
   const TableModel model(3);
-  const auto found =
-      search(model, batch_of({{2}, {}}), {.beam = 10, .best = 10, .longest_factor = 0, .longest_more = 1});
+  const auto found = search(model, batch_of({{2}, {}}), {.beam = 10, .best = 10, .limit = {.factor = 0, .more = 1}});
   for (const Hypotheses& each : found) EXPECT_EQ(each.size(), 3u);  // nothing, 0 and 2
 }
 
@@ -244,7 +243,7 @@ TEST(Search, WhatCannotBeIsRefused) {
   EXPECT_THROW(search(model, batch, {.beam = 2, .best = 3}), Error);
   EXPECT_THROW(search(model, batch, {.end = 5}), Error);
   EXPECT_THROW(search(model, batch, {.penalty = -1}), Error);
-  EXPECT_THROW(search(model, batch, {.longest_factor = 1e9}), Error);
+  EXPECT_THROW(search(model, batch, {.limit = {.factor = 1e9}}), Error);
   model.damaged = true;
   EXPECT_THROW(search(model, batch, {}), Error);
 }

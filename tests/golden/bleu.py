@@ -56,18 +56,23 @@ def report(tokenizer, lower, cases):
     print(metric._preprocess_segment(cases[0][0]))
 
 
-print("# sacreBLEU", sacrebleu.__version__, "tests/golden/bleu.py")
-for tokenizer in ["13a", "intl", "none", "char", "zh"]:
-    for lower in [False, True]:
-        report(tokenizer, lower, WESTERN)
-        report(tokenizer, lower, CHINESE)
-    for case in WESTERN if tokenizer in ["13a", "intl"] else CHINESE:
-        report(tokenizer, False, [case])
-    for case in WESTERN[:8] if tokenizer == "13a" else []:
-        report(tokenizer, False, [(case[0], case[1], case[1][:-2], case[0].replace("a", "b"))])
-draw = random.Random(1)
-words = "a b c d , . the of 1 2".split()
-for size in [1, 2, 3, 10, 60]:
-    line = lambda: " ".join(draw.choice(words) for _ in range(draw.randrange(0, 12)))
-    report("none", False, [(line(), line(), line()) for _ in range(size)])
-    report("13a", False, [(line(), line()) for _ in range(size)])
+def main():
+    print("# sacreBLEU", sacrebleu.__version__, "tests/golden/bleu.py")
+    for tokenizer in ["13a", "intl", "none", "char", "zh"]:
+        for lower in [False, True]:
+            report(tokenizer, lower, WESTERN)
+            report(tokenizer, lower, CHINESE)
+        for case in WESTERN if tokenizer in ["13a", "intl"] else CHINESE:
+            report(tokenizer, False, [case])
+        for case in WESTERN[:8] if tokenizer == "13a" else []:
+            report(tokenizer, False, [(case[0], case[1], case[1][:-2], case[0].replace("a", "b"))])
+    draw = random.Random(1)
+    words = "a b c d , . the of 1 2".split()
+    for size in [1, 2, 3, 10, 60]:
+        line = lambda: " ".join(draw.choice(words) for _ in range(draw.randrange(0, 12)))
+        report("none", False, [(line(), line(), line()) for _ in range(size)])
+        report("13a", False, [(line(), line()) for _ in range(size)])
+
+
+if __name__ == "__main__":
+    main()

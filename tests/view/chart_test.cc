@@ -7,16 +7,11 @@
 #include <string>
 #include <vector>
 
+#include "support/occurrences.h"
 #include "view/svg.h"
 
 namespace regard {
 namespace {
-
-std::size_t count(const std::string& text, const std::string& part) {
-  std::size_t found = 0;
-  for (std::size_t at = 0; (at = text.find(part, at)) != std::string::npos; at += part.size()) ++found;
-  return found;
-}
 
 TEST(Bars, EveryLengthHasItsRow) {
   EXPECT_EQ(bars(std::vector<std::uint64_t>{0, 2, 4, 0, 0}, {.title = "Lengths", .width = 35}),
@@ -35,7 +30,7 @@ TEST(Bars, ManyLengthsShareARow) {
   counts[0] = 0;
   counts[40] = 7;
   const std::string text = bars(counts, {.width = 60});
-  EXPECT_EQ(count(text, "\n"), 8u) << text;
+  EXPECT_EQ(occurrences(text, "\n"), 8u) << text;
   EXPECT_NE(text.find("   1–5  "), std::string::npos) << text;
   EXPECT_NE(text.find("  6–10  "), std::string::npos) << text;
   EXPECT_NE(text.find("  36…  "), std::string::npos) << text;
@@ -47,10 +42,10 @@ TEST(Cloud, ShowsWherePairsAre) {
   EXPECT_EQ(cloud(pairs, 80), "  nothing to count\n");
   for (std::size_t i = 0; i < 8; ++i) pairs.cells[i * 16 + i] = 50;
   const std::string text = cloud(pairs, 80);
-  EXPECT_EQ(count(text, "██"), 8u) << text;
+  EXPECT_EQ(occurrences(text, "██"), 8u) << text;
   EXPECT_NE(text.find("source"), std::string::npos);
   const std::string svg = cloud_svg(pairs, "a < b");
-  EXPECT_EQ(count(svg, "<rect"), 9u);
+  EXPECT_EQ(occurrences(svg, "<rect"), 9u);
   EXPECT_NE(svg.find("a &lt; b"), std::string::npos);
 }
 
@@ -72,7 +67,7 @@ TEST(Svg, IsWellFormedWhateverIsWritten) {
   EXPECT_NE(text.find("points=\"0,1 2,3.5\""), std::string::npos);
   EXPECT_NE(text.find(">&lt;x&gt;</text>"), std::string::npos);
   EXPECT_EQ(bars_svg({{"one", {0, 3, 4}}, {"two", {0, 1}}}, "t"), bars_svg({{"one", {0, 3, 4}}, {"two", {0, 1}}}, "t"));
-  EXPECT_EQ(count(bars_svg({{"one", {0, 3, 4}}, {"two", {0, 1}}}, "t"), "<rect"), 1u + 3u + 2u);
+  EXPECT_EQ(occurrences(bars_svg({{"one", {0, 3, 4}}, {"two", {0, 1}}}, "t"), "<rect"), 1u + 3u + 2u);
 }
 
 }  // namespace

@@ -1,0 +1,101 @@
+#include "models/ensemble.h"
+
+#include <algorithm>
+
+#include "base/check.h"
+#include "regard/autograd/ops.h"
+
+namespace regard {
+namespace {
+
+Var mean_of(Tape& tape, const std::vector<Var>& log_probabilities) {
+  Var sum = log_probabilities[0];
+  for (std::size_t i = 1; i < log_probabilities.size(); ++i) sum = add(sum, log_probabilities[i]);
+  const Tensor share = tape.make({1}, sum.dtype());
+  share.data<float>()[0] = 1 / static_cast<float>(log_probabilities.size());
+  return multiply(sum, tape.constant(share));
+}
+
+}  // namespace
+
+Ensemble::Ensemble(std::vector<const SequenceModel*> models) : models_(std::move(models)) {
+  check(!models_.empty(), "an ensemble of no models");
+  for (const SequenceModel* each : models_) {
+    check(each->target_words() == target_words(), "an ensemble of models that write ", target_words(), " and ",
+          each->target_words(), " words, expected the same");
+  }
+}
+
+Var Ensemble::logits(Tape& tape, const Batch& batch) const {
+  std::vector<Var> each;
+  for (const SequenceModel* model : models_) each.push_back(log_softmax(model->logits(tape, batch)));
+  return mean_of(tape, each);
+}
+
+SequenceModel::Loss Ensemble::loss(Tape& tape, const Batch& batch, const LossOptions& options) const {
+  check(!options.training && options.label_smoothing == 0, "an ensemble cannot be trained");
+  const Tensor all = log_softmax(logits(tape, batch)).value();
+  const std::int64_t words = target_words();
+  const Tensor found = tape.make({batch.targets.size()}, DType::kF32), sum = tape.make({}, DType::kF32);
+  double loss = 0;
+  for (std::int64_t i = 0; i < found.size(); ++i) {
+    const bool counts = batch.target_weights.data<float>()[i] > 0;
+    const std::int32_t word = batch.targets.data<std::int32_t>()[i];
+    found.data<float>()[i] = counts ? all.data<float>()[i * words + word] : 0;
+    loss -= static_cast<double>(found.data<float>()[i]);
+  }
+  sum.data<float>()[0] = static_cast<float>(loss);
+  return {tape.constant(sum), found};
+}
+
+class Ensemble::Steps : public Decoding {
+ public:
+  Steps(const std::vector<const SequenceModel*>& models, const Batch& batch) {
+    for (const SequenceModel* each : models) members_.push_back(each->decode(batch));
+  }
+  Tensor step(std::span<const std::int32_t> sources, std::span<const std::int32_t> origins,
+              std::span<const std::int32_t> previous) override {
+    tape_.reset();
+    std::vector<Var> each;
+    for (const std::unique_ptr<Decoding>& member : members_) {
+      each.push_back(log_softmax(tape_.constant(member->step(sources, origins, previous))));
+    }
+    return mean_of(tape_, each).value();
+  }
+
+ private:
+  std::vector<std::unique_ptr<Decoding>> members_;
+  Tape tape_;
+};
+
+std::unique_ptr<Decoding> Ensemble::decode(const Batch& sources) const {
+  return std::make_unique<Steps>(models_, sources);
+}
+
+AttentionShape Ensemble::attention_shape() const {
+  AttentionShape all;
+  for (const SequenceModel* each : models_) {
+    const AttentionShape shape = each->attention_shape();
+    all.layers += shape.layers;
+    all.heads = std::max(all.heads, shape.heads);
+  }
+  return all;
+}
+
+std::vector<Tensor> Ensemble::all_attention(const Batch& batch) const {
+  const AttentionShape shape = attention_shape();
+  std::vector<Tensor> all;
+  std::int64_t first = 0;
+  for (const SequenceModel* each : models_) {
+    const std::vector<Tensor> maps = each->all_attention(batch);
+    for (std::size_t row = 0; row < maps.size(); ++row) {
+      const Tensor& map = maps[row];
+      if (row == all.size()) all.push_back(Tensor::zeros({shape.layers, shape.heads, map[2], map[3]}));
+      all[row].slice(0, first, first + map[0]).slice(1, 0, map[1]).copy_from(map);
+    }
+    first += each->attention_shape().layers;
+  }
+  return all;
+}
+
+}  // namespace regard
