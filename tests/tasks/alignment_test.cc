@@ -197,6 +197,8 @@ TEST_F(Models, TheChoiceIsStoredAndNothingElseChanges) {
   const AttentionShape shape = Translator(path).attention_shape();
   EXPECT_EQ(choice_of(Translator(path)), usual_choice(shape));
   EXPECT_EQ(usual_choice(shape), (AlignmentChoice{.layer = shape.layers - 1, .head = -1, .shift = 0}));
+  EXPECT_EQ(usual_choice({.layers = 1, .heads = 1}), (AlignmentChoice{.layer = 0, .head = 0, .shift = 0}));
+  EXPECT_EQ(all_choices({.layers = 1, .heads = 1}).size(), 2u);  // the mean of one head is that head
   EXPECT_EQ(all_choices(shape).size(), static_cast<std::size_t>(shape.layers * (shape.heads + 1) * 2));
 
   const AlignmentChoice choice{.layer = 2, .head = 1, .shift = 1};
