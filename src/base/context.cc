@@ -19,6 +19,9 @@ void Budget::take(std::size_t bytes, const char* what) {
            " bytes (memory_limit) are in use");
     }
   } while (!used_.compare_exchange_weak(used, used + bytes, std::memory_order_relaxed));
+  std::uint64_t most = most_.load(std::memory_order_relaxed);
+  while (most < used + bytes && !most_.compare_exchange_weak(most, used + bytes, std::memory_order_relaxed)) {
+  }
 }
 
 const std::shared_ptr<Budget>& current_budget() { return budget; }

@@ -1,13 +1,12 @@
 // `regard train translate`: from pairs of lines to a model.
 #include <fmt/format.h>
-#include <unistd.h>
 
 #include "base/check.h"
 #include "cli/command.h"
 #include "cli/pairs.h"
 #include "cli/settings.h"
+#include "cli/teller.h"
 #include "tasks/train_translation.h"
-#include "view/terminal.h"
 
 namespace regard::cli {
 namespace {
@@ -19,72 +18,6 @@ struct Options {
   TranslationData data;
   std::vector<Setting> model, training;
   bool resume = false;
-};
-
-std::string time_text(double seconds) {
-  const auto all = static_cast<std::int64_t>(seconds + 0.5);
-  if (all < 60) return fmt::format("{} s", all);
-  if (all < 3600) return fmt::format("{}:{:02} min", all / 60, all % 60);
-  return fmt::format("{}:{:02} h", all / 3600, all / 60 % 60);
-}
-
-// What a run tells: on a terminal a line that is written over again, else a line a report.
-class Teller {
- public:
-  ~Teller() { clear(); }
-  void say(std::string_view line) {
-    clear();
-    fmt::print("{}\n", line);
-    std::fflush(stdout);
-  }
-  void update(const UpdateReport& report) {
-    if (!terminal_ || report.reached.seconds - shown_ < 0.2) return;
-    shown_ = report.reached.seconds;
-    std::string line = text_of(report);
-    const auto width = static_cast<std::size_t>(width_of(STDERR_FILENO));
-    if (line.size() >= width) line.resize(width - 1);
-    fmt::print(stderr, "\r{}\033[K", line);
-    std::fflush(stderr);
-    open_ = true;
-  }
-  void report(const UpdateReport& report) {
-    std::string line = text_of(report);
-    for (const auto& [name, value] : report.health) line += fmt::format("  {} {:.3g}", name, value);
-    if (!terminal_) say(line);
-  }
-  void validation(const ValidationReport& report) {
-    std::string line = fmt::format("{} at update {}: loss {:.4f}", report.averaged ? "mean of weights" : "validation",
-                                   report.reached.updates, report.result.loss);
-    if (report.result.score) line += fmt::format("  BLEU {:.2f}", *report.result.score);
-    if (report.best) line += "  (best)";
-    say(line);
-    if (!report.result.sample.empty()) say("  " + printable_line(report.result.sample));
-  }
-
- private:
-  static std::string text_of(const UpdateReport& report) {
-    std::string line = fmt::format("epoch {:.2f}  update {}  loss {:.4f}  rate {:.2e}  norm {:.2f}  {:.0f} tokens/s",
-                                   report.reached.epochs, report.reached.updates, report.loss, report.rate, report.norm,
-                                   report.tokens_per_second);
-    if (report.seconds_left) line += "  left " + time_text(*report.seconds_left);
-    return line;
-  }
-  static std::string printable_line(std::string_view text) {  // blanks stay blanks
-    std::string made;
-    for (std::size_t begin = 0; begin <= text.size();) {
-      const std::size_t end = std::min(text.find(' ', begin), text.size());
-      made += printable(text.substr(begin, end - begin));
-      if (end < text.size()) made += ' ';
-      begin = end + 1;
-    }
-    return made;
-  }
-  void clear() {
-    if (std::exchange(open_, false)) fmt::print(stderr, "\r\033[K");
-  }
-
-  bool terminal_ = isatty(STDERR_FILENO) == 1, open_ = false;
-  double shown_ = -1;
 };
 
 int run(Options& options, const Context& context) {

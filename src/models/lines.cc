@@ -15,6 +15,14 @@ bool score_by_place(const Term& term) {
          std::any_of(term.inner.begin(), term.inner.end(), score_by_place);
 }
 
+bool score_of_places(const Term& term) {
+  static constexpr std::string_view kThese[] = {"factorized_random_synth", "random_synth", "relative", "rotary"};
+  return std::find(std::begin(kThese), std::end(kThese), term.name) != std::end(kThese) ||
+         std::any_of(term.inner.begin(), term.inner.end(), score_of_places);
+}
+
+bool is_local_p(const Term& term) { return term.name == "local_p"; }
+
 }  // namespace
 
 std::vector<std::string> lines_of(std::string_view what, std::string_view lines, std::int64_t layers) {
@@ -33,7 +41,7 @@ std::vector<std::string> lines_of(std::string_view what, std::string_view lines,
 std::string causal_line(std::string_view text) {
   Line line = parse_line(text);
   const auto named = [](std::string_view name) { return [name](const Term& term) { return term.name == name; }; };
-  check(std::none_of(line.scopes.begin(), line.scopes.end(), named("local_p")), "\"", text,
+  check(std::none_of(line.scopes.begin(), line.scopes.end(), is_local_p), "\"", text,
         "\": local_p looks where the length of the whole sequence says, which a decoder does not know yet");
   if (std::any_of(line.scopes.begin(), line.scopes.end(), named("causal"))) return to_text(line);
   std::erase_if(line.scopes, named("global"));
@@ -49,6 +57,18 @@ bool looks_by_place(std::string_view text) {
                        return scope.name != "global" && scope.name != "lengths" && scope.name != "local_p";
                      }) ||
          line.read.name != "sum" || line.align.name == "hard";
+}
+
+bool compares_places(std::string_view text) {
+  const Line line = parse_line(text);
+  return score_of_places(line.score) || std::any_of(line.scopes.begin(), line.scopes.end(), [](const Term& scope) {
+           return scope.name == "alibi" || scope.name == "causal" || scope.name == "local_m" || scope.name == "window";
+         });
+}
+
+bool needs_length(std::string_view text) {
+  const Line line = parse_line(text);
+  return std::any_of(line.scopes.begin(), line.scopes.end(), is_local_p);
 }
 
 }  // namespace regard

@@ -18,4 +18,10 @@ std::string causal_line(std::string_view line);
 // at where a query stands.
 bool looks_by_place(std::string_view line);
 
+// Whether it compares the place of a query with that of a key, or knows keys by their place alone: within one sequence
+// that means something, between two languages little.
+bool compares_places(std::string_view line);
+// Whether it looks where the length of the whole sequence says, which a decoder does not know of its own words.
+bool needs_length(std::string_view line);
+
 }  // namespace regard

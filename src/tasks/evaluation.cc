@@ -43,9 +43,12 @@ class Counts {
   double log_probability = 0;
 };
 
-std::size_t class_of(const std::string& source, const EvaluationSettings& settings) {
-  const auto words = static_cast<std::int64_t>(bleu_words(source, {.tokenizer = BleuTokenizer::kChinese}).size());
-  const std::int64_t number = std::max<std::int64_t>(words - 1, 0) / settings.class_width;
+std::int64_t words_of(const std::string& source) {
+  return static_cast<std::int64_t>(bleu_words(source, {.tokenizer = BleuTokenizer::kChinese}).size());
+}
+
+std::size_t class_of(std::int64_t length, const EvaluationSettings& settings) {
+  const std::int64_t number = std::max<std::int64_t>(length - 1, 0) / settings.class_width;
   return static_cast<std::size_t>(std::min(number, settings.most_classes - 1));
 }
 
@@ -120,6 +123,8 @@ TranslationScores evaluate(const TestSet& set, std::span<const std::string> writ
         set.references.size(), " sentences");
   check(forced.empty() || forced.size() == written.size(), "evaluation: ", forced.size(), " results of ",
         written.size(), " sentences");
+  check(settings.lengths.empty() || settings.lengths.size() == written.size(), "evaluation: ", settings.lengths.size(),
+        " lengths of ", written.size(), " sentences");
   check(settings.class_width >= 1 && settings.most_classes >= 1, "evaluation: classes of ", settings.class_width,
         " words, ", settings.most_classes, " of them: expected 1 or more");
   const BleuSettings bleu{
@@ -130,7 +135,8 @@ TranslationScores evaluate(const TestSet& set, std::span<const std::string> writ
   for (std::size_t i = 0; i < written.size(); ++i) {
     const Translator::Result* given = forced.empty() ? nullptr : &forced[i];
     all.add(written[i], set.references[i], given);
-    classes[class_of(set.sources[i], settings)].add(written[i], set.references[i], given);
+    const std::int64_t length = settings.lengths.empty() ? words_of(set.sources[i]) : settings.lengths[i];
+    classes[class_of(length, settings)].add(written[i], set.references[i], given);
   }
   TranslationScores out{.sentences = all.sentences,
                         .exact = all.exact,

@@ -38,8 +38,9 @@ struct EvaluationSettings {
   TranslateSettings search = {};
   std::string bleu = "";  // 13a, zh, char, intl, none; "": by the references
   bool lowercase = false;
-  std::int64_t class_width = 10;   // words of the source
-  std::int64_t most_classes = 11;  // the last has no end
+  std::span<const std::int64_t> lengths = {};  // of every sentence, if not the words of its source
+  std::int64_t class_width = 10;               // words of the source
+  std::int64_t most_classes = 11;              // the last has no end
 };
 
 struct LengthClass {

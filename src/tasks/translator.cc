@@ -91,6 +91,7 @@ Translator& Translator::operator=(Translator&&) noexcept = default;
 const ModelSettings& Translator::model_settings() const { return impl_->members[0]->settings; }
 const std::string& Translator::config() const { return impl_->members[0]->config; }
 
+const SequenceModel& Translator::model() const { return *impl_->model; }
 AttentionShape Translator::attention_shape() const { return impl_->model->attention_shape(); }
 const Tokenizer& Translator::source() const { return *impl_->members[0]->tokenizers.source; }
 const Tokenizer& Translator::target() const { return *impl_->members[0]->tokenizers.target; }

@@ -81,6 +81,7 @@ class Translator {
 
   const ModelSettings& model_settings() const;  // of the first model, if there are several
   const std::string& config() const;            // of its file: a JSON object
+  const SequenceModel& model() const;           // as long as this lives
   AttentionShape attention_shape() const;
   const Tokenizer& source() const;
   const Tokenizer& target() const;

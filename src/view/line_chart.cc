@@ -16,6 +16,7 @@ namespace {
 constexpr std::array<std::string_view, 8> kColors = {"#0072B2", "#D55E00", "#009E73", "#CC79A7",
                                                      "#E69F00", "#56B4E9", "#000000", "#8C6D1F"};
 constexpr double kLeft = 70, kTop = 40, kWidth = 560, kHeight = 340, kBelow = 60;
+constexpr std::size_t kMostMarks = 30;  // of a line: more would hide it
 
 struct Scale {
   double least = 0, most = 1, begin = 0, end = 1;
@@ -76,7 +77,7 @@ std::string line_chart(const std::vector<ChartLine>& lines, const LineChart& cha
       any = true;
     }
   }
-  widen(across, any, false, false);
+  widen(across, any, chart.across_from_zero, false);
   widen(up, any, chart.from_zero, true);
   if (!chart.categories.empty()) {
     across.least = -0.5;
@@ -119,22 +120,33 @@ std::string line_chart(const std::vector<ChartLine>& lines, const LineChart& cha
   svg.words(kLeft + kWidth / 2, kTop + kHeight + 49, chart.across, {.anchor = "middle"});
   svg.words(18, kTop + kHeight / 2, chart.up, {.anchor = "middle", .upwards = true});
 
+  const double slot = (across.at(1) - across.at(0)) * 0.7 / std::max(1.0, static_cast<double>(lines.size()));
   for (std::size_t i = 0; i < lines.size(); ++i) {
     const std::string_view color = kColors[i % kColors.size()];
     std::vector<std::pair<double, double>> piece;  // up to the next gap
     for (const auto& [x, y] : lines[i].points) {
+      if (chart.bars) {
+        if (!fits(x, across.log) || !fits(y, up.log)) continue;
+        const double left = across.at(x) + slot * (static_cast<double>(i) - static_cast<double>(lines.size()) / 2);
+        svg.rectangle(left, up.at(y), slot, up.begin - up.at(y), color);
+        continue;
+      }
       if (!fits(x, across.log) || !fits(y, up.log)) {
         svg.path(piece, color, 1.8);
         piece.clear();
         continue;
       }
       piece.emplace_back(across.at(x), up.at(y));
-      mark(svg, piece.back().first, piece.back().second, i, color);
+      if (lines[i].points.size() <= kMostMarks) mark(svg, piece.back().first, piece.back().second, i, color);
     }
     svg.path(piece, color, 1.8);
     const double y = kTop + 10 + 20 * static_cast<double>(i), x = kLeft + kWidth + 16;
-    svg.line(x, y, x + 24, y, color, 1.8);
-    mark(svg, x + 12, y, i, color);
+    if (chart.bars) {
+      svg.rectangle(x + 6, y - 6, 12, 12, color);
+    } else {
+      svg.line(x, y, x + 24, y, color, 1.8);
+      mark(svg, x + 12, y, i, color);
+    }
     svg.words(x + 32, y + 4, lines[i].name);
   }
   return svg.text();

@@ -21,8 +21,9 @@ struct ChartLine {
 struct LineChart {
   std::string title = {}, across = {}, up = {};
   std::vector<std::string> categories = {};  // of one or two lines
-  bool log_across = false, log_up = false;  // what is not above 0 is a gap there
-  bool from_zero = false;
+  bool log_across = false, log_up = false;   // what is not above 0 is a gap there
+  bool from_zero = false, across_from_zero = false;
+  bool bars = false;                // of categories: columns instead of lines
   std::optional<double> mark = {};  // a line upwards at this place,
   std::string mark_name = {};       // and what it means
 };
