@@ -92,7 +92,7 @@ std::string to_text(const AlignmentChoice& choice) {
 }
 
 AlignmentChoice usual_choice(const AttentionShape& shape) {
-  return {.layer = shape.layers - 1, .head = -1, .shift = 0};
+  return {.layer = shape.layers - 1, .head = shape.heads > 1 ? -1 : 0, .shift = 0};
 }
 
 AlignmentChoice choice_of(const Translator& translator) {

@@ -197,6 +197,8 @@ TEST_F(Models, TheChoiceIsStoredAndNothingElseChanges) {
   const AttentionShape shape = Translator(path).attention_shape();
   EXPECT_EQ(choice_of(Translator(path)), usual_choice(shape));
   EXPECT_EQ(usual_choice(shape), (AlignmentChoice{.layer = shape.layers - 1, .head = -1, .shift = 0}));
+  EXPECT_EQ(usual_choice({.layers = 1, .heads = 1}), (AlignmentChoice{.layer = 0, .head = 0, .shift = 0}));
+  EXPECT_EQ(all_choices({.layers = 1, .heads = 1}).size(), 2u);  // the mean of one head is that head
   EXPECT_EQ(all_choices(shape).size(), static_cast<std::size_t>(shape.layers * (shape.heads + 1) * 2));
 
   const AlignmentChoice choice{.layer = 2, .head = 1, .shift = 1};
@@ -257,6 +259,24 @@ TEST_F(Models, AlignmentsOfPairsAreThoseOfResults) {
   EXPECT_TRUE(some[1].text.empty());
   EXPECT_FALSE(some[3].too_long);
   EXPECT_EQ(some[3].text, PairAligner(forward, &backward, {}).align(pairs)[3].text);
+}
+
+TEST_F(Models, JoinedTextIsReadAsItIsWrittenAndCountedAsItWasCut) {
+  const Translator translator(train(folder_, "luong"));
+  const std::vector<TextPair> cut = {{"他们 在看 。", "They are watching , too ."}};
+  const JoinedText source = joined(cut[0].source), target = joined(cut[0].target);
+  ASSERT_EQ(source.text + target.text, "他们在看。They are watching, too.");
+  const Translator::Result result{.text = target.text, .tokens = translator.target().encode(target.text)};
+  const Links links = hard_links(
+      unit_weights(translator.look(source.text, result), {source.words, target.words}, choice_of(translator)));
+  EXPECT_EQ(PairAligner(translator, nullptr, {.join = true}).align(cut)[0].text, pharaoh(links));
+  const PairUnits given{words_of(cut[0].source, WordCut::kBlanks), words_of(cut[0].target, WordCut::kBlanks)};
+  EXPECT_EQ(
+      PairAligner(translator, nullptr, {.alignment = alignment_settings("spans"), .join = true}).align(cut)[0].text,
+      span_text(links, given, cut[0]));
+  AlignPairsSettings pieces{.join = true};
+  pieces.alignment.level = AlignmentLevel::kPiece;
+  EXPECT_NE(error_of([&] { PairAligner(translator, nullptr, pieces); }).find("as words"), std::string::npos);
 }
 
 TEST_F(Models, TwoDirectionsAreSymmetrized) {
