@@ -37,12 +37,11 @@ Quantized quantize(std::string_view name, const Tensor& value) {
   return made;
 }
 
-Tensor dequantize(const Quantized& from) {
-  const Tensor value = Tensor::empty(from.bytes.shape());
-  widen_rows(rows<const std::int8_t>(from.bytes.data<std::int8_t>(), static_cast<std::size_t>(value[0]),
-                                     static_cast<std::size_t>(value[1])),
-             from.scales.data<float>(), is_by_row(from), value.data<float>());
-  return value;
+void dequantize(const Quantized& from, const Tensor& to) {
+  check(to.shape() == from.bytes.shape(), "dequantize: ", from.bytes, " into ", to);
+  widen_rows(rows<const std::int8_t>(from.bytes.data<std::int8_t>(), static_cast<std::size_t>(to[0]),
+                                     static_cast<std::size_t>(to[1])),
+             from.scales.data<float>(), is_by_row(from), to.data<float>());
 }
 
 void use_int8(Parameter& parameter, const Tensor& value, const Quantized& from) {
@@ -66,7 +65,9 @@ void use_int8(Parameters& parameters) {
     if (value.dtype() != DType::kF32 || scaled(parameter.name, value.rank()) == Scaled::kNot) continue;
     if (parameter.int8 != nullptr && parameter.int8->version == parameter.version) continue;
     const Quantized made = quantize(parameter.name, value);
-    use_int8(parameter, dequantize(made), made);
+    const Tensor rounded = Tensor::empty(value.shape());
+    dequantize(made, rounded);
+    use_int8(parameter, rounded, made);
   }
 }
 

@@ -32,7 +32,7 @@ struct Quantized {
 };
 Quantized quantize(std::string_view name, const Tensor& value);  // throws if a number is not finite
 
-Tensor dequantize(const Quantized& from);                                         // f32
+void dequantize(const Quantized& from, const Tensor& to);                         // f32, of the same shape
 void use_int8(Parameter& parameter, const Tensor& value, const Quantized& from);  // value: from dequantized
 void use_int8(Parameters& parameters);
 

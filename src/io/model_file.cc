@@ -18,20 +18,53 @@ constexpr std::string_view kScale = "/scale";          // of weights in 8 bits
 constexpr std::pair<Storage, std::string_view> kStorages[] = {
     {Storage::kF32, "f32"}, {Storage::kBF16, "bf16"}, {Storage::kInt8, "int8"}};
 
-// A value of f32 for one of a smaller type, and what it was made of if that was bytes.
+// A value, and what it was made of if that was bytes.
 struct Weights {
   Tensor value;
   std::optional<Quantized> bytes;
 };
-Weights weights_of(const FileTensor& from, const FileTensor* scale) {
-  if (scale != nullptr) {
-    const Shape shape = {from.shape[0], from.shape[1]};
-    // Only read, and not for longer than the file is there.
-    Quantized bytes{Tensor::borrow(const_cast<std::byte*>(from.bytes.data()), shape, DType::kI8), tensor_of(*scale)};
-    return {dequantize(bytes), std::move(bytes)};
+
+// Gives out pieces of one block, for which the system has large pages: a small model has thousands of ordinary ones,
+// and to touch each for the first time was a third of the time that loading took.
+class Block {
+ public:
+  explicit Block(std::size_t floats) : all_(Tensor::empty({static_cast<std::int64_t>(floats)})) {}
+  static std::size_t size(std::size_t floats) { return (floats + 15) / 16 * 16; }
+  Tensor next(const Shape& shape) {
+    const std::int64_t begin = used_;
+    used_ += static_cast<std::int64_t>(size(static_cast<std::size_t>(shape.size())));
+    return all_.slice(0, begin, begin + shape.size()).reshape(shape);
   }
-  Tensor read = tensor_of(from);
-  return {from.type == FileType::kBF16 ? read.to(DType::kF32) : std::move(read), {}};
+
+ private:
+  Tensor all_;
+  std::int64_t used_ = 0;
+};
+
+std::size_t elements(const FileTensor& tensor) { return tensor.bytes.size() / bytes_of(tensor.type); }
+
+Weights weights_of(const FileTensor& from, const FileTensor* scale, Block& block) {
+  const bool small = from.type == FileType::kBF16 || scale != nullptr;
+  if ((!small && from.type != FileType::kF32) || from.shape.size() > kMaxRank) return {tensor_of(from), {}};
+  Shape shape;
+  for (const std::int64_t size : from.shape) shape = shape.plus(size);
+  Weights made{block.next(shape), {}};
+  if (scale != nullptr) {
+    // Only read, and not for longer than the file is there.
+    made.bytes = {Tensor::borrow(const_cast<std::byte*>(from.bytes.data()), shape, DType::kI8), tensor_of(*scale)};
+    dequantize(*made.bytes, made.value);
+  } else if (small) {
+    float* to = made.value.data<float>();
+    const std::byte* bytes = from.bytes.data();
+    for (std::size_t i = 0, count = elements(from); i < count; ++i) {
+      BF16 half;
+      std::memcpy(&half.bits, bytes + 2 * i, sizeof(half.bits));
+      to[i] = static_cast<float>(half);
+    }
+  } else if (!from.bytes.empty()) {
+    std::memcpy(made.value.raw(), from.bytes.data(), from.bytes.size());
+  }
+  return made;
 }
 
 }  // namespace
@@ -163,13 +196,16 @@ void ModelFile::fill(Parameters& parameters) const {
     }
   }
   const auto refuse = [&](const auto&... why) { fail(ErrorKind::kFile, sealed_.content.what(), ": ", why...); };
+  std::size_t floats = 0;
+  for (const FileTensor* weight : weights_) floats += Block::size(elements(*weight));
+  Block block(floats);
   std::vector<Weights> all;
   all.reserve(parameters.size());
   for (const Parameter& parameter : parameters) {
     const FileTensor* found = sealed_.content.find(parameter.name);
     if (found == nullptr) refuse("there are no weights '", parameter.name, "', which the model has");
     const auto scale = scales_.find(parameter.name);
-    all.push_back(weights_of(*found, scale == scales_.end() ? nullptr : scale->second));
+    all.push_back(weights_of(*found, scale == scales_.end() ? nullptr : scale->second, block));
     const Tensor& value = all.back().value;
     if (value.shape() != parameter.value.shape() || value.dtype() != parameter.value.dtype()) {
       refuse("weights ", *found, ", the model has ", parameter.value);

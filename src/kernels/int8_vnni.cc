@@ -2,7 +2,8 @@
 // stays in registers while the bytes pass by, four rows of the weights at a time.
 #include "kernels/int8_vnni.h"
 
-#include "kernels/target.h"
+#include <hwy/highway.h>
+#include <hwy/targets.h>
 
 #if defined(__x86_64__)
 
@@ -91,7 +92,7 @@ bool has_vnni() {
 std::string why_not(std::size_t depth) {
   static const bool has = has_vnni();
   if (!has) return "the processor has no AVX512_VNNI";
-  if (target() != "avx512") return "another instruction set was asked for";
+  if ((hwy::SupportedTargets() & HWY_AVX3) == 0) return "another instruction set was asked for";
   return depth > kInt8MostDepth ? "rows of more than 65536 numbers" : "";
 }
 

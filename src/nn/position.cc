@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "base/check.h"
+#include "kernels/chunks.h"
 
 namespace regard {
 
@@ -17,12 +18,14 @@ Tensor sinusoids(std::int64_t count, std::int64_t width) {
     const double exponent = static_cast<double>(c - c % 2) / static_cast<double>(width);
     speeds.push_back(std::pow(10000.0, -exponent));
   }
-  for (std::int64_t p = 0; p < count; ++p) {
-    for (std::int64_t c = 0; c < width; ++c) {
-      const double angle = static_cast<double>(p) * speeds[static_cast<std::size_t>(c)];
-      *to++ = c % 2 == 0 ? std::sin(angle) : std::cos(angle);
+  in_row_chunks(static_cast<std::size_t>(count), speeds.size(), [&](std::size_t begin, std::size_t rows) {
+    for (std::size_t p = begin; p < begin + rows; ++p) {
+      for (std::size_t c = 0; c < speeds.size(); ++c) {
+        const double angle = static_cast<double>(p) * speeds[c];
+        to[p * speeds.size() + c] = c % 2 == 0 ? std::sin(angle) : std::cos(angle);
+      }
     }
-  }
+  });
   return made;
 }
 
