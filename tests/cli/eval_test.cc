@@ -44,7 +44,7 @@ TEST(EvalCommand, MistakesAreOneLine) {
     EXPECT_EQ(lines(got.out), 1) << got.out;
     EXPECT_TRUE(has(got, part)) << arguments << ": " << got.out;
   };
-  mistake("", "eval: what is to be evaluated? expected translate");
+  mistake("", "eval: what is to be evaluated? expected align or translate");
   mistake("tranlsate", "unknown argument 'tranlsate'");
   mistake("translate --tset s", "unknown option '--tset'; did you mean '--test'?");
   mistake("translate --test s s", "expected a model (-m) or translations to score");
