@@ -7,14 +7,13 @@ its name is part of the answer.
 import argparse
 import functools
 import itertools
-import json
 import os
-import sys
-import time
 
 import numpy
 import torch
 import torch.nn.functional as F
+
+from turns import fastest, serve
 
 
 def ways_matmul(case, x, w):
@@ -505,21 +504,6 @@ def wants_output():
     return OUTPUT
 
 
-def status(name):
-    with open("/proc/self/status") as file:
-        return next(int(line.split()[1]) * 1024 for line in file if line.startswith(name))
-
-
-def extra_memory(run):
-    """Two calls in a process that made none before: an allocator that keeps what was freed has nothing yet."""
-    with open("/proc/self/clear_refs", "w") as file:
-        file.write("5")  # the peak starts anew
-    before = status("VmRSS") - status("RssFile")
-    run()
-    run()
-    return status("VmHWM") - status("RssFile") - before  # the first calls load code
-
-
 def compiled(function, freezing=False):
     """Static shapes; `freezing` lets the compiler pack weights once, as it is meant to be used for inference."""
     import torch._inductor.config
@@ -527,38 +511,6 @@ def compiled(function, freezing=False):
     torch._dynamo.reset()
     torch._inductor.config.freezing = freezing
     return torch.compile(function, dynamic=False)
-
-
-def timed(run, samples, calls):
-    start = time.perf_counter()
-    while True:
-        run()
-        if time.perf_counter() - start >= 3e-4:
-            break
-    seconds = []
-    numbers = range(calls)
-    for _ in range(samples):
-        before = time.perf_counter()
-        for _ in numbers:
-            run()
-        seconds.append((time.perf_counter() - before) / calls)
-    return seconds
-
-
-def fastest(ways):
-    """The way with the least time when all take turns of about 3 ms, five times."""
-    turns = []
-    for name, run in ways:
-        run()
-        run()
-        one = max(min(timed(run, 3, 1)), 1e-7)
-        calls = max(1, min(1000, int(2e-5 / one)))
-        turns.append([name, run, calls, max(1, min(30, int(3e-3 / (one * calls)))), float("inf")])
-    for _ in range(5 if len(turns) > 1 else 0):
-        for turn in turns:
-            turn[4] = min(turn[4], min(timed(turn[1], turn[3], turn[2])))
-    best = min(turns, key=lambda turn: turn[4])
-    return best[0], best[1]
 
 
 def all_ways(case, folder):
@@ -577,8 +529,16 @@ def usable(ways):
         yield name, run
 
 
+def computed(run):
+    global OUTPUT
+    OUTPUT = True
+    result = getattr(run, "output", run)().detach().contiguous().numpy()
+    OUTPUT = False
+    return result
+
+
 def main():
-    global EAGER_ONLY, OUTPUT
+    global EAGER_ONLY
     parser = argparse.ArgumentParser()
     parser.add_argument("--threads", type=int, default=2)
     parser.add_argument("--eager", action="store_true", help="leave torch.compile out")
@@ -586,37 +546,9 @@ def main():
     EAGER_ONLY = arguments.eager
     torch.set_num_threads(arguments.threads)
     torch.manual_seed(1)
-    protocol = os.fdopen(os.dup(1), "w")  # what the compiler prints must not get between the answers
-    os.dup2(2, 1)
-    case, run = None, None
     with torch.no_grad():
-        for line in sys.stdin:
-            command, _, rest = line.strip().partition(" ")
-            words = rest.split()
-            try:
-                if command == "quit":
-                    break
-                if command == "case":
-                    case = json.loads(rest)
-                elif command == "prepare":
-                    way, run = fastest(list(all_ways(case, words[1])))
-                    print(way, file=protocol)
-                elif command == "run":
-                    print(*timed(run, int(words[1]), int(words[2])), file=protocol)
-                elif command == "output":
-                    OUTPUT = True
-                    getattr(run, "output", run)().detach().contiguous().numpy().astype("<f4").tofile(words[1])
-                    OUTPUT = False
-                elif command == "memory":
-                    wanted = " ".join(words[2:])
-                    run = next(run for name, run in all_ways(case, words[1]) if name == wanted)
-                    print(extra_memory(run), file=protocol)
-                else:
-                    raise ValueError("cannot make sense of " + line)
-                print("ok", file=protocol)
-            except Exception as error:  # whatever it was, the coordinator has to know
-                print("error", repr(error).replace("\n", " "), file=protocol)
-            protocol.flush()
+        serve(lambda case, folder: fastest(list(all_ways(case, folder))), computed,
+              lambda case, folder, wanted: next(run for name, run in all_ways(case, folder) if name == wanted))
 
 
 if __name__ == "__main__":

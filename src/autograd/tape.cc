@@ -4,6 +4,7 @@
 #include <cstring>
 
 #include "autograd/by_type.h"
+#include "autograd/int8_weights.h"
 #include "autograd/kernel_calls.h"
 #include "base/check.h"
 #include "base/float_mode.h"
@@ -202,6 +203,13 @@ PackedMatrix Tape::packed(Var b, bool transposed) {
     entry.data = source.data;
   }
   return entry.matrix;
+}
+
+const Int8Matrix* Tape::int8(Var b, bool transposed) const {
+  const Parameter* parameter = node(b).parameter;
+  if (gradients_ != nullptr || parameter == nullptr || parameter->int8 == nullptr) return nullptr;
+  const Int8Weights& found = *parameter->int8;
+  return found.version == parameter->version && found.by_row == transposed ? &found.matrix : nullptr;
 }
 
 Tensor Tape::one(Var loss) {

@@ -72,6 +72,8 @@ const AddCommand align({
       app.add_option("--symmetrize", options->symmetry,
                      "of two models: intersection, union, grow-diag, grow-diag-final-and (the last)")
           ->option_text("NAME");
+      app.add_flag("--separate", options->settings.separate,
+                   "of two models: each draws links from its own weights, not from those on which both agree");
       app.add_option("--layer", options->layer, "whose attention (what the model says, see regard heads)")
           ->check(CLI::Range(0, 1000))
           ->option_text("N");

@@ -33,6 +33,9 @@ inline void add_align_options(CLI::App& app, AlignOptions& options) {
   app.add_option("--words", options.words,
                  "blanks: words stand between blanks; auto: and Chinese without blanks is cut (auto)")
       ->option_text("NAME");
+  app.add_flag(
+      "--join", options.settings.join,
+      "the texts were cut with blanks: the models read them without those before marks and between Chinese words");
   app.add_option("--batch-tokens", options.settings.batch_tokens, "tokens that are looked at together (4096)")
       ->check(CLI::Range(1, 1 << 24))
       ->option_text("N");

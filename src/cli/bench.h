@@ -60,7 +60,7 @@ struct Case {
   std::string limit = "";  // the case that says what the machine could do at best
   std::vector<std::string> peers = {};
   double tolerance = 0;              // largest allowed difference of two results, absolute
-  std::string compare = "elements";  // or "dropout": zeros stand at different places; "random": only as large
+  std::string compare = "elements";  // or "dropout": zeros stand at different places; "random": only as large; "words": most rows equal
   bool memory = false;               // the peak of its memory is measured, too
   std::function<Job()> prepare;
 };

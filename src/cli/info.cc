@@ -26,12 +26,6 @@ std::string plain(std::string_view text) {
   return quoted.substr(1, quoted.size() - 2);
 }
 
-std::string with_commas(std::uint64_t number) {
-  std::string digits = fmt::format("{}", number);
-  for (std::size_t place = digits.size(); place > 3;) digits.insert(place -= 3, ",");
-  return digits;
-}
-
 // An object as rows of two columns, what is in objects under it as "outer.inner".
 using Rows = std::vector<std::pair<std::string, std::string>>;
 void flatten(const Json& object, const std::string& prefix, Rows& rows) {
@@ -58,7 +52,7 @@ std::string shape_text(const FileTensor& tensor) { return fmt::format("[{}]", fm
 struct Contents {
   Rows tokenizers, tensors;
   std::uint64_t weights = 0;       // numbers
-  std::size_t weight_tensors = 0;  // those of a checkpoint that are not weights do not count
+  std::size_t weight_tensors = 0;  // scales, and those of a checkpoint that are no weights, do not count
   std::uint64_t bytes = 0;
 };
 
@@ -76,7 +70,7 @@ Contents contents_of(const Safetensors& file, bool checkpoint) {
       continue;
     }
     out.tensors.emplace_back(plain(tensor->name), fmt::format("{:<4} {}", name_of(tensor->type), shape_text(*tensor)));
-    if (checkpoint && !tensor->name.starts_with("weights/")) continue;
+    if (checkpoint ? !tensor->name.starts_with("weights/") : tensor->name.ends_with("/scale")) continue;
     out.weights += tensor->bytes.size() / bytes_of(tensor->type);
     ++out.weight_tensors;
   }

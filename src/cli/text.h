@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <string>
 #include <string_view>
 
@@ -18,6 +19,12 @@ inline std::size_t letters(std::string_view text) {  // in UTF-8
 inline std::string padded(std::string_view text, std::size_t width) {
   const std::size_t length = letters(text);
   return std::string(text) + std::string(length < width ? width - length : 0, ' ');
+}
+
+inline std::string with_commas(std::uint64_t number) {
+  std::string digits = std::to_string(number);
+  for (std::size_t place = digits.size(); place > 3;) digits.insert(place -= 3, ",");
+  return digits;
 }
 
 inline std::string json_text(std::string_view text) { return json_quote(text); }

@@ -49,8 +49,8 @@ int run(Options& options, const Context& context) {
                           result.best_update);
     }
     teller.say(line);
-    teller.say(fmt::format("Model  {}   (regard translate -m {} reads lines; regard plot {} draws the run)", options.out,
-                           options.out, metrics_of(options.out)));
+    teller.say(fmt::format("Model  {}   (regard translate -m {} reads lines; regard plot {} draws the run)",
+                           options.out, options.out, metrics_of(options.out)));
   } catch (const Error& error) {
     if (error.kind() == ErrorKind::kCancelled) teller.say(error.what());
     throw;

@@ -14,6 +14,7 @@
 #include "data/lines.h"
 #include "data/utf8.h"
 #include "models/attention_maps.h"
+#include "tasks/alignment.h"
 #include "tasks/box.h"
 #include "tasks/translator.h"
 #include "view/terminal.h"
@@ -26,28 +27,31 @@ constexpr int kWait = 100;              // milliseconds between two looks at whe
 
 struct Options {
   std::vector<std::string> models, words;
-  std::string input = "-", force;
+  std::string input = "-", force, alignment_kind, level = "word";
   Translator::Settings search;
-  bool map = false, scores = false;
+  bool map = false, scores = false, int8 = false;
+  std::optional<AlignmentSettings> alignment;
   AskedAttention asked;
 };
 
 // The models that were named, or for each line the one in the box that is for its language.
 class Models {
  public:
-  explicit Models(const std::vector<std::string>& paths) {
-    if (!paths.empty()) named_.emplace(paths);
+  Models(const std::vector<std::string>& paths, bool int8) : int8_(int8) {
+    if (!paths.empty()) named_.emplace(paths, int8);
   }
   const Translator& of(std::string_view line) {
     if (named_) return *named_;
     const std::string_view direction = direction_of(line);
     const auto found = boxed_.find(direction);
-    return found != boxed_.end() ? found->second : boxed_.emplace(direction, boxed_model(direction)).first->second;
+    if (found != boxed_.end()) return found->second;
+    return boxed_.emplace(direction, Translator(boxed_model(direction), int8_)).first->second;
   }
 
  private:
   std::optional<Translator> named_;
   std::map<std::string, Translator, std::less<>> boxed_;
+  bool int8_;
 };
 
 // Bytes that are no UTF-8 become U+FFFD, a NUL a blank. The number of both.
@@ -68,7 +72,8 @@ std::size_t repair(std::string& text) {
 
 class Job {
  public:
-  Job(const Options& options, const Context& context) : options_(options), context_(context), models_(options.models) {
+  Job(const Options& options, const Context& context)
+      : options_(options), context_(context), models_(options.models, options.int8) {
     if (!options.force.empty()) forced_.emplace(options.force);
   }
 
@@ -97,11 +102,13 @@ class Job {
     std::map<const Translator*, std::vector<std::size_t>> groups;
     for (std::size_t i = 0; i < lines_.size(); ++i) groups[&models_.of(lines_[i])].push_back(i);
     std::vector<Translator::Translation> found(lines_.size());
+    std::vector<std::vector<std::string>> alignments(lines_.size());  // of every result
     for (const auto& [translator, places] : groups) {
       std::vector<Translator::Translation> some = translate(*translator, places);
       for (std::size_t i = 0; i < places.size(); ++i) found[places[i]] = std::move(some[i]);
+      if (options_.alignment) align(*translator, places, found, alignments);
     }
-    for (std::size_t i = 0; i < lines_.size(); ++i) print(i, found[i].best);
+    for (std::size_t i = 0; i < lines_.size(); ++i) print(i, found[i].best, alignments[i]);
     std::fflush(stdout);
     first_ += lines_.size();
     lines_.clear();
@@ -135,12 +142,31 @@ class Job {
     return found;
   }
 
-  void print(std::size_t i, const std::vector<Translator::Result>& best) {
+  void align(const Translator& translator, const std::vector<std::size_t>& places,
+             const std::vector<Translator::Translation>& found, std::vector<std::vector<std::string>>& alignments) {
+    std::vector<std::string> lines;
+    std::vector<Translator::Result> results;
+    for (const std::size_t i : places) {
+      for (const Translator::Result& each : found[i].best) {
+        lines.push_back(lines_[i]);
+        results.push_back(each);
+      }
+    }
+    const std::vector<std::string> texts =
+        alignment_texts(translator, lines, results, *options_.alignment, options_.search.batch_tokens, context_);
+    auto next = texts.begin();
+    for (const std::size_t i : places) {
+      for (std::size_t k = 0; k < found[i].best.size(); ++k) alignments[i].push_back(*next++);
+    }
+  }
+
+  void print(std::size_t i, const std::vector<Translator::Result>& best, const std::vector<std::string>& alignments) {
     const bool many = options_.search.best > 1;
-    for (const Translator::Result& each : best) {
+    for (std::size_t k = 0; k < best.size(); ++k) {
       std::string out = many ? fmt::format("{} ||| ", first_ + i) : "";
-      out += each.text;
-      if (options_.scores || many) out += fmt::format(" ||| {:.4f}", each.score);
+      out += best[k].text;
+      if (!alignments.empty()) out += " ||| " + alignments[k];
+      if (options_.scores || many) out += fmt::format(" ||| {:.4f}", best[k].score);
       fmt::print("{}\n", out);
     }
     if (options_.map && !best.empty() && !best[0].tokens.empty()) print_map(i, best[0]);
@@ -237,6 +263,7 @@ const AddCommand translate({
       app.add_option("--batch-tokens", search.batch_tokens, "translated together (4096)")
           ->check(CLI::Range(1, 1 << 24))
           ->option_text("N");
+      app.add_flag("--int8", options->int8, "compute with weights of 8 bits: faster, nearly the same translations");
       app.add_flag("--sample", search.sample, "draw translations instead of searching for the likeliest");
       const auto samples = [options](CLI::Option* option) {
         option->each([options](const std::string&) { options->search.sample = true; });
@@ -252,15 +279,26 @@ const AddCommand translate({
                   ->option_text("X"));
       app.add_option("--seed", search.seed, "another seed, other samples (1)")->option_text("N");
       app.add_flag("--scores", options->scores, "the score behind every translation: translation ||| score");
+      app.add_option("--alignment", options->alignment_kind,
+                     "translation ||| which words come from which: hard, soft, spans, or the least weight, as 0.3")
+          ->option_text("KIND");
+      app.add_option("--level", options->level, "what is aligned: word, character or piece (word)")
+          ->option_text("NAME");
       app.add_flag("--map", options->map, "where it looked, below every translation");
-      app.add_option("--layer", options->asked.layer, "whose attention (the last)")
+      app.add_option("--layer", options->asked.layer, "whose attention (the last; for alignments what the model says)")
           ->check(CLI::Range(0, 1000))
           ->option_text("N");
-      app.add_option("--head", options->asked.head, "which head (the mean of all)")
+      app.add_option("--head", options->asked.head, "which head (the mean of all; for alignments what the model says)")
           ->check(CLI::Range(0, 1000))
           ->option_text("N");
       return [options](const Context& context) {
         check_options(*options);
+        if (!options->alignment_kind.empty()) {
+          AlignmentSettings& alignment = options->alignment.emplace(alignment_settings(options->alignment_kind));
+          alignment.level = alignment_level(options->level);
+          if (options->asked.layer >= 0) alignment.layer = options->asked.layer;
+          if (options->asked.head >= 0) alignment.head = options->asked.head;
+        }
         return run(*options, context);
       };
     },

@@ -84,6 +84,13 @@ LetterClass letter_class(char32_t code) {
 #endif
 }
 
+bool glued_by_rule(LetterClass before, LetterClass behind) {
+  const auto wide = [](LetterClass each) { return each == LetterClass::kWideWord || each == LetterClass::kWideMark; };
+  if (wide(before) || wide(behind)) return true;
+  if (before == LetterClass::kOpening || behind == LetterClass::kClosing) return true;
+  return before == LetterClass::kJoining || behind == LetterClass::kJoining;
+}
+
 char32_t to_lower(char32_t code) {
 #if REGARD_TEXT_LIBRARIES
   return static_cast<char32_t>(utf8proc_tolower(static_cast<utf8proc_int32_t>(code)));

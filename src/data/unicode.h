@@ -20,6 +20,9 @@ enum class LetterClass : std::uint8_t {
 };
 
 LetterClass letter_class(char32_t code);
+// Whether words that end and begin so are written without a blank between them: none before a full stop, none between
+// Chinese characters.
+bool glued_by_rule(LetterClass before, LetterClass behind);
 char32_t to_lower(char32_t code);
 std::string to_lower(std::string_view text);
 

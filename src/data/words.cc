@@ -22,13 +22,6 @@ struct Part {
   LetterClass first, last;
 };
 
-bool glued_by_rule(LetterClass before, LetterClass behind) {
-  const auto wide = [](LetterClass each) { return each == LetterClass::kWideWord || each == LetterClass::kWideMark; };
-  if (wide(before) || wide(behind)) return true;
-  if (before == LetterClass::kOpening || behind == LetterClass::kClosing) return true;
-  return before == LetterClass::kJoining || behind == LetterClass::kJoining;
-}
-
 LetterClass last_class(std::string_view text) {
   std::size_t at = text.size();
   do {

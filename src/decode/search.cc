@@ -5,7 +5,7 @@
 #include <limits>
 
 #include "base/check.h"
-#include "regard/autograd/ops.h"
+#include "kernels/softmax.h"
 
 namespace regard {
 namespace {
@@ -152,8 +152,8 @@ std::vector<Hypotheses> search(const SequenceModel& model, const Batch& batch, c
   // Ends may stand among the best of every row, so twice as many words as beginnings.
   const std::int64_t each = std::min(2 * settings.beam, vocabulary);
   std::int64_t width = 1, width_before = 1;
-  std::vector<std::int32_t> origins, previous;
-  Tape tape;
+  std::vector<std::int32_t> origins, previous, ids;
+  std::vector<float> values, ends;
   while (!running.empty()) {
     stop_if_asked(context);
     origins.clear();
@@ -167,24 +167,26 @@ std::vector<Hypotheses> search(const SequenceModel& model, const Batch& batch, c
       }
     }
     const Tensor logits = decoding->step(running, origins, previous);
-    const Var scores = log_softmax(tape.constant(logits));
-    const Chosen best = top_k(scores, each);
-    const float* const values = best.values.value().data<float>();
-    const std::int32_t* const ids = best.ids.data<std::int32_t>();
-    const float* const every = scores.value().data<float>();
+    const auto rows = static_cast<std::size_t>(logits[0]);
+    ids.resize(rows * static_cast<std::size_t>(each));
+    values.resize(ids.size());
+    ends.resize(rows);
+    likeliest({logits.data<float>(), rows, static_cast<std::size_t>(vocabulary), static_cast<std::size_t>(vocabulary)},
+              {.count = static_cast<std::size_t>(each),
+               .columns = ids.data(),
+               .values = values.data(),
+               .also = static_cast<std::size_t>(settings.end),
+               .also_values = ends.data()});
     std::vector<std::int32_t> still;
-    std::vector<float> ends(static_cast<std::size_t>(width));
     for (std::size_t s = 0; s < running.size(); ++s) {
       Looking& looking = all[static_cast<std::size_t>(running[s])];
       const auto first = static_cast<std::int64_t>(s) * width;
       for (std::int64_t i = 0; i < width; ++i) {
-        const std::int64_t row = first + i;
-        check(!std::isnan(values[row * each]), "decoding: the score of word ", ids[row * each],
-              " is not a number; the model is damaged");
-        ends[static_cast<std::size_t>(i)] = every[row * vocabulary + settings.end];
+        check(!std::isnan(ends[static_cast<std::size_t>(first + i)]),
+              "decoding: the score of a word is not a number; the model is damaged");
       }
       looking.place = static_cast<std::int64_t>(s);
-      looking.step(each, ids + first * each, values + first * each, ends.data());
+      looking.step(each, ids.data() + first * each, values.data() + first * each, ends.data() + first);
       if (looking.is_done()) {
         found[static_cast<std::size_t>(running[s])] = looking.found();
       } else {
@@ -194,7 +196,6 @@ std::vector<Hypotheses> search(const SequenceModel& model, const Batch& batch, c
     running = std::move(still);
     width_before = width;
     width = settings.beam;
-    tape.reset();
   }
   return found;
 }

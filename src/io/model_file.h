@@ -6,7 +6,9 @@
 #pragma once
 
 #include <functional>
+#include <map>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "io/json.h"
@@ -15,7 +17,12 @@
 
 namespace regard {
 
-inline constexpr Format kModelFormat = {.name = "regard-model", .major = 1, .minor = 0};
+inline constexpr Format kModelFormat = {.name = "regard-model", .major = 1, .minor = 1};
+
+// How weights stand in a file: matrices may be smaller than f32, see autograd/int8_weights.h for which.
+enum class Storage { kF32, kBF16, kInt8 };
+Storage storage_of(std::string_view name);  // "f32", "bf16", "int8"; throws if it is none
+std::string_view name_of(Storage storage);
 
 struct TokenizerBytes {
   std::string name;  // "source", "target"
@@ -29,6 +36,7 @@ struct ModelContent {
   std::vector<TokenizerBytes> tokenizers = {};
 };
 
+// A file with weights of f32 is one of version 1.0, which older programs read as well.
 void save_model(Files& files, const std::string& path, const ModelContent& content);
 
 class ModelFile {
@@ -40,8 +48,12 @@ class ModelFile {
   const std::vector<TokenizerBytes>& tokenizers() const { return tokenizers_; }
   const TokenizerBytes& tokenizer(std::string_view name) const;               // throws if it is not there
   const std::vector<const FileTensor*>& weights() const { return weights_; }  // by name
+  Storage storage() const;                                                    // the smallest type of its weights
   // Gives the parameters their values. Every one must be there with its shape and type, and none may be left over.
+  // Smaller weights become f32; those of 8 bits also stay what they are, for decoding (Parameter::int8).
   void fill(Parameters& parameters) const;
+  // The same model with smaller weights. Throws if they are small already, or not all finite.
+  void save_as(Files& files, const std::string& path, Storage storage) const;
 
  private:
   friend ModelFile load_model(Files& files, const std::string& path);
@@ -51,6 +63,7 @@ class ModelFile {
   std::string config_;
   std::vector<TokenizerBytes> tokenizers_;
   std::vector<const FileTensor*> weights_;
+  std::map<std::string_view, const FileTensor*> scales_;  // by the name of the weights
 };
 
 ModelFile load_model(Files& files, const std::string& path);
@@ -63,6 +76,7 @@ void change_config(Files& files, const std::string& path, const std::function<st
 void add_weights(std::vector<FileTensor>& tensors, const Parameters& parameters, const std::string& prefix);
 // In the order of the parameters; throws if one is not there, or is of another shape or type.
 std::vector<Tensor> read_weights(const Safetensors& content, const std::string& prefix, const Parameters& parameters);
+void set_weights(Parameter& parameter, const Tensor& value);
 void set_weights(Parameters& parameters, const std::vector<Tensor>& values);
 
 }  // namespace regard

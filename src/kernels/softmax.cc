@@ -95,6 +95,44 @@ void LogSoftmaxRows(Rows x, Tile y, Path path) {
   }
 }
 
+void LikeliestRows(Rows x, const Likeliest& out, std::size_t first) {
+  const hn::ScalableTag<float> d;
+  const std::size_t lanes = hn::Lanes(d);
+  for (std::size_t i = 0; i < x.count; ++i) {
+    const float* const row = x.row(i);
+    const float peak = Peak(row, x.width), sum = SumExp(row, x.width, peak, nullptr, nullptr);
+    const float logarithm = peak == kNothing ? 0.0f : hn::GetLane(Log(d, hn::Set(d, sum)));
+    const auto value = [&](auto v) HWY_ATTR {
+      return peak == kNothing ? v : hn::Sub(hn::Sub(v, hn::Set(d, peak)), hn::Set(d, logarithm));
+    };
+    float* const values = out.values + (first + i) * out.count;
+    std::int32_t* const columns = out.columns + (first + i) * out.count;
+    std::size_t found = 0;
+    HWY_ALIGN float some[HWY_MAX_BYTES / sizeof(float)];
+    for (std::size_t j = 0; j < x.width; j += lanes) {
+      const std::size_t here = x.width - j < lanes ? x.width - j : lanes;
+      const auto v = value(LoadFirst(d, row + j, here));
+      // What is no better than the worst of those found is left alone: of equal ones the first counts.
+      if (found == out.count) {
+        const auto better = hn::And(hn::Gt(v, hn::Set(d, values[found - 1])), hn::FirstN(d, here));
+        if (hn::AllFalse(d, better)) continue;
+      }
+      hn::Store(v, d, some);
+      for (std::size_t lane = 0; lane < here; ++lane) {
+        if (found == out.count && !(some[lane] > values[found - 1])) continue;
+        std::size_t at = found < out.count ? found++ : found - 1;
+        for (; at > 0 && some[lane] > values[at - 1]; --at) {
+          values[at] = values[at - 1];
+          columns[at] = columns[at - 1];
+        }
+        values[at] = some[lane];
+        columns[at] = static_cast<std::int32_t>(j + lane);
+      }
+    }
+    out.also_values[first + i] = hn::GetLane(value(hn::Set(d, row[out.also])));
+  }
+}
+
 void SoftmaxBackwardRows(Rows y, Rows dy, Tile dx, bool add, Path path) {
   for (std::size_t i = 0; i < y.count; ++i) {
     const float dot = Dot16(y.row(i), dy.row(i), y.width);
@@ -126,6 +164,7 @@ namespace {
 
 HWY_EXPORT(SoftmaxRows);
 HWY_EXPORT(LogSoftmaxRows);
+HWY_EXPORT(LikeliestRows);
 HWY_EXPORT(SoftmaxBackwardRows);
 HWY_EXPORT(LogSoftmaxBackwardRows);
 
@@ -144,6 +183,12 @@ void log_softmax(Rows x, Tile y) {
   in_row_chunks(x.count, x.width, [&](std::size_t begin, std::size_t count) {
     HWY_DYNAMIC_DISPATCH(LogSoftmaxRows)(some_rows(x, begin, count), some_rows(y, begin, count), path);
     finish_stores(path);
+  });
+}
+
+void likeliest(Rows x, const Likeliest& out) {
+  in_row_chunks(x.count, x.width, [&](std::size_t begin, std::size_t count) {
+    HWY_DYNAMIC_DISPATCH(LikeliestRows)(some_rows(x, begin, count), out, begin);
   });
 }
 

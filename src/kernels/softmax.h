@@ -8,9 +8,13 @@
 // buffer as an input.
 #pragma once
 
+#include <algorithm>
 #include <cmath>
 #include <cstddef>
+#include <cstdint>
 #include <limits>
+#include <numeric>
+#include <vector>
 
 #include "kernels/views.h"
 
@@ -23,6 +27,19 @@ void log_softmax(Rows x, Tile y);
 void softmax_backward(Rows y, Rows dy, Tile dx, bool add);
 // dx (= or +=) dy − exp(y)·Σ dy
 void log_softmax_backward(Rows y, Rows dy, Tile dx, bool add);
+
+// The `count` largest of log_softmax of each row, the largest first, of equal ones the first first; and the one at
+// column `also`. The same bits as log_softmax gives, without writing it. Of a row that is NaN any columns.
+template <class T>
+struct LikeliestOf {
+  std::size_t count;      // at most the width
+  std::int32_t* columns;  // [rows, count]
+  T* values;              // [rows, count]
+  std::size_t also;
+  T* also_values;  // [rows]
+};
+using Likeliest = LikeliestOf<float>;
+void likeliest(Rows x, const Likeliest& out);
 
 namespace reference {
 
@@ -55,6 +72,24 @@ void log_softmax(RowsOf<const T> x, RowsOf<T> y) {
     T sum = 0;
     for (std::size_t j = 0; j < x.width; ++j) sum += std::exp(x.row(i)[j] - peak);
     for (std::size_t j = 0; j < x.width; ++j) y.row(i)[j] = empty ? peak : x.row(i)[j] - peak - std::log(sum);
+  }
+}
+
+template <class T>
+void likeliest(RowsOf<const T> x, const LikeliestOf<T>& out) {
+  std::vector<T> all(x.width);
+  std::vector<std::int32_t> order(x.width);
+  for (std::size_t i = 0; i < x.count; ++i) {
+    reference::log_softmax(RowsOf<const T>{x.row(i), 1, x.width, x.width}, RowsOf<T>{all.data(), 1, x.width, x.width});
+    std::iota(order.begin(), order.end(), 0);
+    std::stable_sort(order.begin(), order.end(), [&](std::int32_t a, std::int32_t b) {
+      return all[static_cast<std::size_t>(a)] > all[static_cast<std::size_t>(b)];
+    });
+    for (std::size_t j = 0; j < out.count; ++j) {
+      out.columns[i * out.count + j] = order[j];
+      out.values[i * out.count + j] = all[static_cast<std::size_t>(order[j])];
+    }
+    out.also_values[i] = all[out.also];
   }
 }
 

@@ -277,7 +277,13 @@ class Transformer::Steps : public Decoding {
       extend(cached[i].values, memory.parts[i].values);
       extend(cached[i].tokens, memory.parts[i].tokens);
     }
-    return heads.read(x, memory, {.first_query = rows_.step(), .draws = false}).output;
+    const Var output = heads.read(x, memory, {.first_query = rows_.step(), .draws = false}).output;
+    for (const MultiHeadMemory::Part& part : memory.parts) {  // the next layer's go where these are in the cache
+      for (const Var each : {part.keys, part.values, part.tokens}) {
+        if (each.defined()) tape_.release(each);
+      }
+    }
+    return output;
   }
 
   // All rows of a source look at the same keys, which are not copied for them: side by side, or if the mechanism minds

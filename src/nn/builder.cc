@@ -3,6 +3,13 @@
 #include <algorithm>
 
 namespace regard {
+
+Builder Builder::blank(Parameters& parameters, DType type) {
+  Builder made(parameters, RandomKey(0), type);
+  made.draws_ = false;
+  return made;
+}
+
 Builder Builder::under(std::string_view name) const {
   Builder inner = *this;
   inner.prefix_ = full(name) + ".";
@@ -17,8 +24,10 @@ Builder Builder::in_group(std::string_view group) const {
 
 std::string Builder::full(std::string_view name) const { return prefix_ + std::string(name); }
 
-Parameter& Builder::add(std::string name, const Tensor& value) const {
-  return parameters_->add(std::move(name), value.to(type_), group_);
+template <class Draw>
+Parameter& Builder::add(std::string_view name, const Shape& shape, const Draw& draw) const {
+  const Tensor value = draws_ ? draw().to(type_) : Tensor::empty(shape, type_);
+  return parameters_->add(full(name), value, group_);
 }
 
 RandomKey Builder::key(std::string_view name) const {
@@ -28,29 +37,31 @@ RandomKey Builder::key(std::string_view name) const {
 }
 
 Parameter& Builder::xavier(std::string_view name, const Shape& shape, std::int64_t parts) const {
-  return add(full(name), regard::xavier(shape, key(name), parts));
+  return add(name, shape, [&] { return regard::xavier(shape, key(name), parts); });
 }
 
 Parameter& Builder::kaiming(std::string_view name, const Shape& shape) const {
-  return add(full(name), regard::kaiming(shape, key(name)));
+  return add(name, shape, [&] { return regard::kaiming(shape, key(name)); });
 }
 
 Parameter& Builder::orthogonal(std::string_view name, const Shape& shape, double gain, std::int64_t parts) const {
-  return add(full(name), regard::orthogonal(shape, key(name), gain, parts));
+  return add(name, shape, [&] { return regard::orthogonal(shape, key(name), gain, parts); });
 }
 
 Parameter& Builder::uniform(std::string_view name, const Shape& shape, double limit) const {
-  return add(full(name), regard::uniform(shape, limit, key(name)));
+  return add(name, shape, [&] { return regard::uniform(shape, limit, key(name)); });
 }
 
 Parameter& Builder::normal(std::string_view name, const Shape& shape, double deviation) const {
-  return add(full(name), regard::normal(shape, deviation, key(name)));
+  return add(name, shape, [&] { return regard::normal(shape, deviation, key(name)); });
 }
 
 Parameter& Builder::constant(std::string_view name, const Shape& shape, float value) const {
-  const Tensor result = Tensor::empty(shape);
-  std::fill_n(result.data<float>(), result.size(), value);
-  return add(full(name), result);
+  return add(name, shape, [&] {
+    const Tensor result = Tensor::empty(shape);
+    std::fill_n(result.data<float>(), result.size(), value);
+    return result;
+  });
 }
 
 Parameter& Builder::zeros(std::string_view name, const Shape& shape) const { return constant(name, shape, 0); }

@@ -1,6 +1,8 @@
 #include "regard/nn/position.h"
 
 #include <cmath>
+#include <mutex>
+#include <vector>
 
 #include "base/check.h"
 
@@ -10,15 +12,39 @@ Tensor sinusoids(std::int64_t count, std::int64_t width) {
   check(count >= 0 && width >= 0, "sinusoids: asked for [", count, ", ", width, "]");
   Tensor made = Tensor::empty({count, width}, DType::kF64);
   double* to = made.data<double>();
+  std::vector<double> speeds;
+  for (std::int64_t c = 0; c < width; ++c) {
+    const double exponent = static_cast<double>(c - c % 2) / static_cast<double>(width);
+    speeds.push_back(std::pow(10000.0, -exponent));
+  }
   for (std::int64_t p = 0; p < count; ++p) {
     for (std::int64_t c = 0; c < width; ++c) {
-      const double exponent = static_cast<double>(c - c % 2) / static_cast<double>(width);
-      const double angle = static_cast<double>(p) * std::pow(10000.0, -exponent);
+      const double angle = static_cast<double>(p) * speeds[static_cast<std::size_t>(c)];
       *to++ = c % 2 == 0 ? std::sin(angle) : std::cos(angle);
     }
   }
   return made;
 }
+
+namespace {
+
+struct Sinusoids {
+  Tensor wide, narrow;
+};
+
+// The last ones are kept: an encoder and a decoder have the same, and they are a good part of loading a small model.
+Sinusoids shared_sinusoids(std::int64_t count, std::int64_t width) {
+  static std::mutex mutex;
+  static Sinusoids last;
+  const std::lock_guard lock(mutex);
+  if (!last.wide.defined() || last.wide.shape() != Shape{count, width}) {
+    last.wide = sinusoids(count, width);
+    last.narrow = last.wide.to(DType::kF32);
+  }
+  return last;
+}
+
+}  // namespace
 
 Position::Position(const Builder& builder, const PositionSettings& settings) : settings_(settings) {
   const auto& [kind, width, longest] = settings_;
@@ -26,10 +52,12 @@ Position::Position(const Builder& builder, const PositionSettings& settings) : s
   switch (kind) {
     case PositionKind::kNone:
       break;
-    case PositionKind::kSinusoidal:
-      wide_ = sinusoids(longest, width);
-      narrow_ = wide_.to(DType::kF32);
+    case PositionKind::kSinusoidal: {
+      const Sinusoids shared = shared_sinusoids(longest, width);
+      wide_ = shared.wide;
+      narrow_ = shared.narrow;
       break;
+    }
     case PositionKind::kLearned:
       table_ = &builder.normal("table", {longest, width}, 0.02);
       break;

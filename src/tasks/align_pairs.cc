@@ -126,9 +126,15 @@ class WordPairs {
   std::vector<WordPair> pairs_;
 };
 
+void check_join(const AlignPairsSettings& settings) {
+  check(!settings.join || settings.alignment.level == AlignmentLevel::kWord,
+        "align: words that are joined are aligned as words, not at another level");
+}
+
 struct Both {
-  const TextPair& texts;
-  PairUnits units;
+  const TextPair& texts;  // as given
+  PairUnits units;        // of what the models read
+  PairUnits given;        // the same units in the texts as given
   const Translator::Looked* ahead;
   const Translator::Looked* back;  // null: there is no model of the other direction
 };
@@ -139,20 +145,32 @@ void for_each_looked(const Translator& forward, const Translator* backward, std:
                      const std::function<void(const Both*)>& use) {
   for (std::size_t begin = 0; begin < pairs.size(); begin += kTogether) {
     const std::span<const TextPair> some = pairs.subspan(begin, std::min(kTogether, pairs.size() - begin));
-    const auto ahead = look(forward, some, false, settings, context);
+    std::vector<TextPair> read(some.begin(), some.end());
+    std::vector<PairUnits> words(some.size());
+    if (settings.join) {
+      for (std::size_t i = 0; i < some.size(); ++i) {
+        JoinedText source = joined(some[i].source), target = joined(some[i].target);
+        read[i] = {std::move(source.text), std::move(target.text)};
+        words[i] = {std::move(source.words), std::move(target.words)};
+      }
+    }
+    const auto ahead = look(forward, read, false, settings, context);
     std::vector<std::optional<Translator::Looked>> back;
-    if (backward != nullptr) back = look(*backward, some, true, settings, context);
+    if (backward != nullptr) back = look(*backward, read, true, settings, context);
     for (std::size_t i = 0; i < some.size(); ++i) {
       if (!ahead[i] || (backward != nullptr && !back[i])) {
         use(nullptr);
         continue;
       }
-      const Both both{
-          some[i],
-          units_of(forward, some[i], *ahead[i], settings.alignment.level, settings.alignment.words),
-          &*ahead[i],
-          backward == nullptr ? nullptr : &*back[i],
-      };
+      PairUnits given{.source = {}, .target = {}};
+      if (settings.join) {
+        given = {words_of(some[i].source, WordCut::kBlanks), words_of(some[i].target, WordCut::kBlanks)};
+      } else {
+        given = units_of(forward, some[i], *ahead[i], settings.alignment.level, settings.alignment.words);
+        words[i] = given;
+      }
+      const Both both{some[i], std::move(words[i]), std::move(given), &*ahead[i],
+                      backward == nullptr ? nullptr : &*back[i]};
       use(&both);
     }
   }
@@ -162,11 +180,12 @@ void for_each_looked(const Translator& forward, const Translator* backward, std:
 
 PairAligner::PairAligner(const Translator& forward, const Translator* backward, const AlignPairsSettings& settings)
     : forward_(forward), backward_(backward), settings_(settings) {
+  check_join(settings);
   forward_choice_ = choice_of(forward, settings.alignment);
   if (backward == nullptr) return;
   backward_choice_ = choice_of(*backward, settings.alignment);
-  check(settings.alignment.kind != AlignmentKind::kSoft,
-        "align: soft weights have one direction, they cannot be those of two models");
+  check(settings.alignment.kind != AlignmentKind::kSoft || !settings.separate,
+        "align: soft weights of two models cannot be separate, they are one table");
 }
 
 std::vector<PairAligner::Aligned> PairAligner::align(std::span<const TextPair> pairs, const Context& context) const {
@@ -176,19 +195,29 @@ std::vector<PairAligner::Aligned> PairAligner::align(std::span<const TextPair> p
     Aligned& one = made.emplace_back();
     one.too_long = both == nullptr;
     if (both == nullptr) return;
-    if (both->back == nullptr) {
-      one.text = alignment_text(*both->ahead, both->units, both->texts, alignment, forward_choice_);
+    UnitWeights ahead = unit_weights(*both->ahead, both->units, forward_choice_), back;
+    if (both->back != nullptr) {
+      back = unit_weights(*both->back, turned(both->units), backward_choice_);
+      if (!settings_.separate) {
+        ahead = agreed(ahead, back);
+        back = turned(ahead);
+      }
+    }
+    if (alignment.kind == AlignmentKind::kSoft) {
+      one.text = soft_text(ahead);
       return;
     }
-    const Links links = symmetrized(settings_.symmetry, links_of(*both->ahead, both->units, alignment, forward_choice_),
-                                    turned(links_of(*both->back, turned(both->units), alignment, backward_choice_)));
-    one.text = alignment.kind == AlignmentKind::kSpans ? span_text(links, both->units, both->texts) : pharaoh(links);
+    const double least = both->back == nullptr || settings_.separate ? 0 : kLeastAgreed;
+    Links links = links_of(ahead, alignment, least);
+    if (both->back != nullptr) links = symmetrized(settings_.symmetry, links, turned(links_of(back, alignment, least)));
+    one.text = alignment.kind == AlignmentKind::kSpans ? span_text(links, both->given, both->texts) : pharaoh(links);
   });
   return made;
 }
 
 HeadChoice choose_heads(const Translator& forward, const Translator* backward, std::span<const TextPair> pairs,
                         const AlignPairsSettings& settings, const Context& context) {
+  check_join(settings);
   Candidates ahead(forward), back(backward == nullptr ? forward : *backward);
   WordPairs words;
   for_each_looked(forward, backward, pairs, settings, context, [&](const Both* both) {
@@ -197,7 +226,7 @@ HeadChoice choose_heads(const Translator& forward, const Translator* backward, s
     if (both->back != nullptr) {
       back.add(*both->back, turned(both->units));
     } else {
-      words.add(both->texts, both->units);
+      words.add(both->texts, both->given);
     }
   });
   HeadChoice made{.forward = unscored(ahead.choices()), .backward = {}};

@@ -18,8 +18,12 @@ namespace regard {
 
 struct AlignPairsSettings {
   AlignmentSettings alignment = {};
-  Symmetry symmetry = Symmetry::kGrowDiagFinalAnd;  // of two directions
+  // Of two directions. Links are drawn from the weights on which both agree, of each target unit to a source unit and
+  // of each source unit to a target unit, then symmetrised; or by each model from its own weights.
+  Symmetry symmetry = Symmetry::kGrowDiagFinalAnd;
+  bool separate = false;
   std::int64_t batch_tokens = 4096;
+  bool join = false;  // texts were cut with blanks, and the models are to read them as they are written (text_units.h)
   std::int64_t longest = 1000;  // tokens of a side; pairs with more are not aligned
 };
 

@@ -92,7 +92,7 @@ std::string to_text(const AlignmentChoice& choice) {
 }
 
 AlignmentChoice usual_choice(const AttentionShape& shape) {
-  return {.layer = std::max<std::int64_t>(0, shape.layers - 2), .head = -1, .shift = 0};
+  return {.layer = shape.layers - 1, .head = -1, .shift = 0};
 }
 
 AlignmentChoice choice_of(const Translator& translator) {
@@ -201,14 +201,14 @@ UnitWeights unit_weights(const Translator::Looked& looked, const PairUnits& unit
   return made;
 }
 
-Links hard_links(const UnitWeights& weights) {
+Links hard_links(const UnitWeights& weights, double least) {
   Links links;
   for (std::size_t t = 0; t < weights.targets; ++t) {
     std::size_t best = 0;
     for (std::size_t s = 1; s < weights.sources; ++s) {
       if (weights.at(t, s) > weights.at(t, best)) best = s;
     }
-    if (weights.sources == 0 || !(weights.at(t, best) > 0)) continue;
+    if (weights.sources == 0 || !(weights.at(t, best) > 0) || weights.at(t, best) < least) continue;
     links.push_back({static_cast<std::int32_t>(best), static_cast<std::int32_t>(t)});
   }
   return sorted(std::move(links));
@@ -248,17 +248,42 @@ std::string span_text(const Links& links, const PairUnits& units, const TextPair
   return made;
 }
 
-Links links_of(const Translator::Looked& looked, const PairUnits& units, const AlignmentSettings& settings,
-               const AlignmentChoice& choice) {
+UnitWeights turned(const UnitWeights& weights) {
+  UnitWeights made{.targets = weights.sources, .sources = weights.targets, .weights = {}, .end = {}};
+  made.end.assign(made.targets, 0);
+  for (std::size_t s = 0; s < weights.sources; ++s) {
+    for (std::size_t t = 0; t < weights.targets; ++t) made.weights.push_back(weights.at(t, s));
+  }
+  return made;
+}
+
+UnitWeights agreed(const UnitWeights& forward, const UnitWeights& backward) {
+  check(forward.targets == backward.sources && forward.sources == backward.targets, "alignment: weights of ",
+        forward.targets, " and ", forward.sources, " units, the other direction's of ", backward.sources, " and ",
+        backward.targets);
+  UnitWeights made = forward;
+  made.end.assign(made.targets, 0);
+  for (std::size_t t = 0; t < made.targets; ++t) {
+    for (std::size_t s = 0; s < made.sources; ++s) {
+      double& weight = made.weights[t * made.sources + s];
+      const double other = backward.at(s, t), sum = weight + other;
+      weight = sum > 0 ? 2 * weight * other / sum : 0;
+    }
+  }
+  return made;
+}
+
+Links links_of(const UnitWeights& weights, const AlignmentSettings& settings, double least) {
   check(settings.kind != AlignmentKind::kSoft, "alignment: soft weights are no links");
-  const UnitWeights weights = unit_weights(looked, units, choice);
-  return settings.kind == AlignmentKind::kThreshold ? links_above(weights, settings.threshold) : hard_links(weights);
+  if (settings.kind == AlignmentKind::kThreshold) return links_above(weights, settings.threshold);
+  return hard_links(weights, least);
 }
 
 std::string alignment_text(const Translator::Looked& looked, const PairUnits& units, const TextPair& texts,
                            const AlignmentSettings& settings, const AlignmentChoice& choice) {
-  if (settings.kind == AlignmentKind::kSoft) return soft_text(unit_weights(looked, units, choice));
-  const Links links = links_of(looked, units, settings, choice);
+  const UnitWeights weights = unit_weights(looked, units, choice);
+  if (settings.kind == AlignmentKind::kSoft) return soft_text(weights);
+  const Links links = links_of(weights, settings);
   return settings.kind == AlignmentKind::kSpans ? span_text(links, units, texts) : pharaoh(links);
 }
 

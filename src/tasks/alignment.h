@@ -32,8 +32,8 @@ struct AlignmentChoice {
 };
 std::string to_text(const AlignmentChoice& choice);  // "layer 2, head 3, shift 1"
 
-// What a model without a choice of its own gets: the mean of all heads of the last layer but one (the only one if there
-// is one), of the step that writes the token.
+// What a model without a choice of its own gets: the mean of all heads of the last layer, of the step that writes the
+// token. Of the choices that need no look at data it aligned best (docs/alignment.md).
 AlignmentChoice usual_choice(const AttentionShape& shape);
 // What the model file says (config, "alignment"), else the usual. Throws if the model has no attention.
 AlignmentChoice choice_of(const Translator& translator);
@@ -86,14 +86,20 @@ struct UnitWeights {
 // Units that are the tokens themselves are taken one to one, also those that stand for no text.
 UnitWeights unit_weights(const Translator::Looked& looked, const PairUnits& units, const AlignmentChoice& choice);
 
-// All kinds but kSoft are links.
-Links links_of(const Translator::Looked& looked, const PairUnits& units, const AlignmentSettings& settings,
-               const AlignmentChoice& choice);
+UnitWeights turned(const UnitWeights& weights);  // [sources, targets]; the end is gone
+// Weights on which both directions agree: the harmonic mean 2·f·b / (f + b) of forward [targets, sources] and backward
+// [sources, targets]. It is large only where both are.
+UnitWeights agreed(const UnitWeights& forward, const UnitWeights& backward);
+
+constexpr double kLeastAgreed = 0.05;  // less than that is noise: a word that has nothing to agree on stays alone
+
+// All kinds but kSoft are links. `least`: hard ones have at least this weight.
+Links links_of(const UnitWeights& weights, const AlignmentSettings& settings, double least = 0);
 std::string alignment_text(const Translator::Looked& looked, const PairUnits& units, const TextPair& texts,
                            const AlignmentSettings& settings, const AlignmentChoice& choice);
 
-// A target unit without any weight has no link; of equal weights the first counts.
-Links hard_links(const UnitWeights& weights);
+// A target unit without any weight, or with less than `least`, has no link; of equal weights the first counts.
+Links hard_links(const UnitWeights& weights, double least = 0);
 Links links_above(const UnitWeights& weights, double threshold);  // never those of weight 0
 std::string soft_text(const UnitWeights& weights);
 std::string span_text(const Links& links, const PairUnits& units, const TextPair& texts);

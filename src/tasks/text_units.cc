@@ -77,6 +77,21 @@ std::vector<TextUnit> words_of(std::string_view text, WordCut cut, std::span<con
   return made;
 }
 
+JoinedText joined(std::string_view text) {
+  JoinedText made;
+  LetterClass before = LetterClass::kSpace;
+  for (const TextUnit& word : words_of(text, WordCut::kBlanks)) {
+    const LetterClass first = letter_class(utf8::read(text, word.begin).code);
+    if (!made.words.empty() && !glued_by_rule(before, first)) made.text += ' ';
+    made.words.push_back({made.text.size(), made.text.size() + word.end - word.begin});
+    made.text += text.substr(word.begin, word.end - word.begin);
+    std::size_t last = word.end - 1;
+    while (last > word.begin && (static_cast<unsigned char>(text[last]) & 0xC0) == 0x80) --last;
+    before = letter_class(utf8::read(text, last).code);
+  }
+  return made;
+}
+
 std::vector<TextUnit> characters_of(std::string_view text) {
   std::vector<TextUnit> made;
   for (std::size_t at = 0; at < text.size();) {

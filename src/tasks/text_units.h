@@ -12,6 +12,7 @@
 
 #include <cstdint>
 #include <span>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -29,6 +30,14 @@ WordCut word_cut(std::string_view name);                    // "auto", "blanks"
 
 // `words`: where a tokenizer that knows words cut the text; none: there is no such tokenizer.
 std::vector<TextUnit> words_of(std::string_view text, WordCut cut, std::span<const Token> words = {});
+
+// Text that was cut with blanks, as one would write it: blanks before punctuation and between Chinese characters are
+// taken away. words[i] is the same word in the new text as the i-th of words_of(text, WordCut::kBlanks) in the old one.
+struct JoinedText {
+  std::string text;
+  std::vector<TextUnit> words;
+};
+JoinedText joined(std::string_view text);
 
 // Every code point, so that number i is what text[i] is in many languages. A blank is there and stands for nothing.
 std::vector<TextUnit> characters_of(std::string_view text);

@@ -5,6 +5,7 @@
 
 #include <cmath>
 
+#include "autograd/int8_weights.h"
 #include "base/check.h"
 #include "data/prepare.h"
 #include "data/sentences.h"
@@ -30,7 +31,7 @@ struct Member {
   std::unique_ptr<SequenceModel> model;
 };
 
-std::unique_ptr<Member> load(const std::string& path) {
+std::unique_ptr<Member> load(const std::string& path, bool int8) {
   auto made = std::make_unique<Member>();
   const ModelFile file = load_model(disk(), path);
   made->config = file.config();
@@ -43,9 +44,10 @@ std::unique_ptr<Member> load(const std::string& path) {
     if (key == "longest_text") translation_table().set(training, key, value.text());
   }
   made->longest = training.longest_text;
-  made->tokenizers.source = Tokenizer::from(file.tokenizer("source").bytes);
-  made->tokenizers.target = Tokenizer::from(file.tokenizer("target").bytes);
-  made->tokenizer_bytes = file.tokenizer("source").bytes + file.tokenizer("target").bytes;
+  const std::string &source_bytes = file.tokenizer("source").bytes, &target_bytes = file.tokenizer("target").bytes;
+  made->tokenizers.source = Tokenizer::from(source_bytes);
+  made->tokenizers.target = source_bytes == target_bytes ? made->tokenizers.source : Tokenizer::from(target_bytes);
+  made->tokenizer_bytes = source_bytes + target_bytes;
   const auto fits = [&](const Tokenizer& tokenizer, std::int64_t words, const char* side) {
     check(tokenizer.size() == words, "'", path, "': the ", side, "'s tokenizer has ", tokenizer.size(),
           " ids, the model ", words);
@@ -53,8 +55,9 @@ std::unique_ptr<Member> load(const std::string& path) {
   };
   fits(*made->tokenizers.source, made->settings.source_words, "source");
   fits(*made->tokenizers.target, made->settings.target_words, "target");
-  made->model = make_model(Builder(made->parameters, RandomKey(0)), made->settings);
+  made->model = make_model(Builder::blank(made->parameters), made->settings);
   file.fill(made->parameters);
+  if (int8) use_int8(made->parameters);
   return made;
 }
 
@@ -71,11 +74,11 @@ struct Translator::Impl {
                                const Settings& settings, const LengthLimit& limit, const Context& context) const;
 };
 
-Translator::Translator(const std::vector<std::string>& paths) : impl_(std::make_unique<Impl>()) {
+Translator::Translator(const std::vector<std::string>& paths, bool int8) : impl_(std::make_unique<Impl>()) {
   check(!paths.empty(), "translate: no model is named");
   std::vector<const SequenceModel*> models;
   for (const std::string& path : paths) {
-    impl_->members.push_back(load(path));
+    impl_->members.push_back(load(path, int8));
     models.push_back(impl_->members.back()->model.get());
     check(impl_->members.back()->tokenizer_bytes == impl_->members[0]->tokenizer_bytes, "'", path, "' and '", paths[0],
           "' have different tokenizers: they cannot translate together");

@@ -41,8 +41,10 @@ struct TextPair {
 
 class Translator {
  public:
-  explicit Translator(const std::string& path) : Translator(std::vector{path}) {}
-  explicit Translator(const std::vector<std::string>& paths);  // with the same tokenizers
+  explicit Translator(const std::string& path, bool int8 = false) : Translator(std::vector{path}, int8) {}
+  // Several, with the same tokenizers, translate together. int8: computes with weights of 8 bits whatever the files
+  // have, as if `regard quantize` had made them; a file of such weights is always used so.
+  explicit Translator(const std::vector<std::string>& paths, bool int8 = false);
   ~Translator();
   Translator(Translator&&) noexcept;
   Translator& operator=(Translator&&) noexcept;

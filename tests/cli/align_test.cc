@@ -103,7 +103,7 @@ TEST_F(Align, MistakesAreOneLine) {
   refuses("$regard align -m zh-en.model --symmetrize intersect a.zh a.en", "did you mean 'intersection'");
   refuses("$regard align -m zh-en.model --layer 2 a.zh a.en", "layer 2, the model has 2");
   refuses("$regard align -m zh-en.model --head 2 a.zh a.en", "head 2, the model has 2");
-  refuses("$regard align -m zh-en.model -m en-zh.model --alignment soft a.zh a.en", "two models");
+  refuses("$regard align -m zh-en.model -m en-zh.model --alignment soft --separate a.zh a.en", "two models");
   refuses("printf '' > empty; $regard heads -m zh-en.model empty empty", "no pair");
 }
 

@@ -32,8 +32,8 @@ Outcome ask(const std::string& bench, const std::string& commands) {
 }
 
 TEST(Bench, TheOnesKnownByNameAreThere) {
-  for (const char* name : {"limits", "startup", "matmul", "matmul_backward", "elementwise", "optimizer", "overhead",
-                           "gru", "lstm", "cross_entropy", "attention", "mechanisms", "additive"}) {
+  for (const char* name : {"limits", "startup", "matmul", "matmul_backward", "matmul_int8", "elementwise", "optimizer",
+                           "overhead", "gru", "lstm", "cross_entropy", "attention", "mechanisms", "additive"}) {
     EXPECT_TRUE(benches().contains(name)) << name;
   }
 }
@@ -69,6 +69,7 @@ TEST(Bench, SmallCasesAgreeWithTheirReferences) {
                            "overhead/chain",
                            "startup/version",
                            "matmul/5x256x128",
+                           "matmul_int8/int8_5x256x128",
                            "matmul_backward/dx_5x256x128",
                            "matmul_backward/dw_5x256x128",
                            "elementwise/tanh_64x512",

@@ -93,6 +93,22 @@ TEST_F(Translate, WhatIsGivenHasTheScoreThatItWasFoundWith) {
   EXPECT_TRUE(has(fewer, "few has 3 lines, the input more")) << fewer.out;
 }
 
+TEST_F(Translate, AlignmentsFollowTheTranslation) {
+  const Outcome best = run("$regard translate -m m.model 他们在看。 --alignment hard --scores --n-best 2");
+  for (const std::string& line : split(best.out)) {
+    const std::size_t first = line.find(" ||| "), second = line.find(" ||| ", first + 5),
+                      third = line.find(" ||| ", second + 5);
+    ASSERT_NE(third, std::string::npos) << line;
+    const std::string links = line.substr(second + 5, third - second - 5);
+    EXPECT_EQ(links.find_first_not_of("0123456789- "), std::string::npos) << line;
+    EXPECT_NE(links.find('-'), std::string::npos) << line;
+  }
+  run("$regard translate -m m.model 他们在看。 > given; echo 他们在看。 > asked");
+  const std::string forced = run("$regard translate -m m.model --force given --alignment soft < asked").out;
+  EXPECT_EQ(forced, run("$regard translate -m m.model --alignment soft < asked").out);
+  EXPECT_EQ(run("$regard translate -m m.model x --alignment sometimes 2>&1").status, 2);
+}
+
 TEST_F(Translate, SamplesAreTheSameForTheSameSeed) {
   const std::string command = "$regard translate -m m.model --top-k 20 --n-best 4 他们在看。 --seed ";
   EXPECT_EQ(run(command + "1").out, run(command + "1").out);

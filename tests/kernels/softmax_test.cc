@@ -2,10 +2,13 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
+#include <numeric>
 
 #include "kernels/guarded.h"
+#include "kernels/target.h"
 
 namespace regard {
 namespace {
@@ -170,6 +173,41 @@ TEST(Softmax, HugeLogitsAreFine) {
     const std::vector<float> log_p = run(kLogSoftmax, x, 1, 4);
     EXPECT_EQ(log_p[2], 0.0f);
     for (float p : log_p) EXPECT_FALSE(std::isnan(p));
+  }
+}
+
+TEST(Softmax, TheLikeliestAreThoseOfAllWithTheSameBits) {
+  for (const std::string& name : targets()) {
+    const TargetScope scope(name);
+    for (auto [count, width] : kSizes) {
+      if (width == 0) continue;
+      SCOPED_TRACE(testing::Message() << name << ", " << count << " × " << width);
+      for (const bool coarse : {false, true}) {  // many equal ones: the first counts
+        std::vector<float> x = random_floats(count * width, 3, -8, 8);
+        if (coarse) std::for_each(x.begin(), x.end(), [](float& each) { each = std::round(each); });
+        if (count > 2) std::fill_n(x.begin() + static_cast<std::ptrdiff_t>(width), width, -kInfinity);
+        const std::vector<float> all = run(kLogSoftmax, x, count, width);
+        for (const std::size_t some : {std::size_t{1}, std::size_t{10}, width}) {
+          const std::size_t k = std::min(some, width), also = width / 2;
+          std::vector<std::int32_t> columns(count * k);
+          std::vector<float> values(count * k), also_values(count);
+          const Guarded from(x);
+          likeliest(rows(from.data(), count, width), {k, columns.data(), values.data(), also, also_values.data()});
+          for (std::size_t i = 0; i < count; ++i) {
+            std::vector<std::int32_t> order(width);
+            std::iota(order.begin(), order.end(), 0);
+            const float* const row = all.data() + i * width;
+            std::stable_sort(order.begin(), order.end(),
+                             [&](std::int32_t a, std::int32_t b) { return row[a] > row[b]; });
+            for (std::size_t j = 0; j < k; ++j) {
+              ASSERT_EQ(columns[i * k + j], order[j]) << "row " << i << ", the " << j << "th";
+              ASSERT_EQ(values[i * k + j], row[order[j]]);
+            }
+            ASSERT_EQ(also_values[i], row[also]);
+          }
+        }
+      }
+    }
   }
 }
 

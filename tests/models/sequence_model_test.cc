@@ -11,6 +11,7 @@
 #include <string>
 #include <vector>
 
+#include "autograd/int8_weights.h"
 #include "base/pool.h"
 #include "kernels/target.h"
 #include "models/some_models.h"
@@ -21,8 +22,10 @@ namespace regard {
 namespace {
 
 struct Made {
-  explicit Made(const ModelSettings& settings, DType type = DType::kF32)
-      : model(make_model(Builder(parameters, RandomKey(3), type), settings)) {}
+  explicit Made(const ModelSettings& settings, DType type = DType::kF32, bool int8 = false)
+      : model(make_model(Builder(parameters, RandomKey(3), type), settings)) {
+    if (int8) use_int8(parameters);
+  }
   Parameters parameters;
   std::unique_ptr<SequenceModel> model;
 };
@@ -123,9 +126,13 @@ TEST(SequenceModel, StepsGiveTheLogitsOfTheForcedPassWhateverBecomesOfRows) {
   for (std::int64_t s = 0; s < count; ++s) {
     for (std::int64_t h = 0; h < kWidth; ++h) forced.push_back(hypothesis(s, h));
   }
+  std::vector<std::pair<NamedModel, bool>> models;  // each as it is, and with weights of 8 bits
   for (const NamedModel& each : all_models()) {
-    SCOPED_TRACE(each.name);
-    const Made made(each.settings);
+    for (const bool int8 : {false, true}) models.emplace_back(each, int8);
+  }
+  for (const auto& [each, int8] : models) {
+    SCOPED_TRACE(each.name + (int8 ? ", int8" : ""));
+    const Made made(each.settings, DType::kF32, int8);
     const std::int64_t words = made.model->target_words();
     const Batch whole = make_batch(forced, {});
     Tape tape;
@@ -351,6 +358,69 @@ TEST(SequenceModel, ResultsHaveTheSameBitsOnAnyThreadsAndOnEveryTargetWithFusedM
       }
     }
   }
+}
+
+TEST(SequenceModel, WeightsOf8BitsGiveTheSameBitsAloneInABatchOnAnyThreadsAndOnEveryTarget) {
+  for (const NamedModel& each : small_models()) {
+    SCOPED_TRACE(each.name);
+    const Made made(each.settings, DType::kF32, true);
+    Made rounded(each.settings);  // the same values, multiplied as f32
+    for (Parameter& parameter : rounded.parameters) parameter.value = made.parameters[parameter.index].value;
+    const std::vector<SequencePair> pairs = some_pairs();
+    const Batch batch = make_batch(pairs, {});
+    const auto all = [&](const Made& model) {
+      std::vector<std::vector<float>> result;
+      for (std::size_t i = 0; i < pairs.size(); ++i) result.push_back(log_probabilities(*model.model, batch, i));
+      return result;
+    };
+    const std::vector<std::vector<float>> expected = all(made), others = all(rounded);
+    EXPECT_NE(expected, others);
+    for (std::size_t i = 0; i < pairs.size(); ++i) {
+      for (std::size_t t = 0; t < expected[i].size(); ++t) EXPECT_NEAR(expected[i][t], others[i][t], 0.25);
+      EXPECT_EQ(log_probabilities(*made.model, make_batch({&pairs[i], 1}, {}), 0), expected[i]);
+    }
+    for (const std::string& name : targets()) {
+      if (name == "sse4") continue;
+      const TargetScope target(name);
+      for (const int limit : {1, 3}) {
+        const ThreadLimit scope(limit);
+        EXPECT_EQ(all(made), expected) << name << ", " << limit << " threads";
+      }
+    }
+  }
+}
+
+TEST(SequenceModel, TrainingNeverUsesWeightsOf8Bits) {
+  const Made made(small_model("transformer"), DType::kF32, true);
+  Made rounded(small_model("transformer"));
+  for (Parameter& parameter : rounded.parameters) parameter.value = made.parameters[parameter.index].value;
+  const Batch batch = make_batch(some_pairs(), {});
+  const auto loss = [&](const Made& model) {
+    Gradients gradients(model.parameters);
+    Tape tape(gradients);
+    const Var sum = model.model->loss(tape, batch).sum;
+    tape.backward(sum);
+    gradients.settle();
+    std::vector<float> all = {static_cast<float>(sum.value().item())};
+    for (const Parameter& parameter : model.parameters) {
+      const float* data = gradients.of(parameter).data<float>();
+      all.insert(all.end(), data, data + parameter.value.size());
+    }
+    return all;
+  };
+  EXPECT_EQ(loss(made), loss(rounded));
+}
+
+TEST(SequenceModel, ANewValueIsNotMultipliedByOldBytes) {
+  Made made(small_model("transformer"), DType::kF32, true);
+  const Batch batch = make_batch(some_pairs(), {});
+  for (Parameter& parameter : made.parameters) {
+    std::fill_n(parameter.value.data<float>(), parameter.value.size(), 0.0f);
+    ++parameter.version;
+  }
+  Tape tape;
+  EXPECT_NEAR(made.model->loss(tape, batch).sum.value().item(), static_cast<double>(batch.target_count) * std::log(9.0),
+              1e-3);
 }
 
 }  // namespace

@@ -69,5 +69,26 @@ TEST(Builder, NamesGroupAndTypeArriveAtTheParameter) {
   EXPECT_EQ(weight.value.dtype(), DType::kF64);
 }
 
+TEST(Builder, BlankParametersHaveTheSameNamesShapesAndTypes) {
+  Parameters drawn, blank;
+  for (const Builder& builder : {Builder(drawn, RandomKey(1)), Builder::blank(blank)}) {
+    const Builder inner = builder.under("a").in_group("slow");
+    inner.xavier("xavier", {3, 4});
+    inner.kaiming("kaiming", {3, 4});
+    inner.orthogonal("orthogonal", {4, 4});
+    inner.uniform("uniform", {5}, 1);
+    inner.normal("normal", {0, 2}, 1);
+    inner.constant("constant", {2, 2, 2}, 1);
+    inner.zeros("zeros", {1});
+  }
+  ASSERT_EQ(blank.size(), drawn.size());
+  for (std::size_t i = 0; i < drawn.size(); ++i) {
+    EXPECT_EQ(blank[i].name, drawn[i].name);
+    EXPECT_EQ(blank[i].group, drawn[i].group);
+    EXPECT_EQ(blank[i].value.shape(), drawn[i].value.shape());
+    EXPECT_EQ(blank[i].value.dtype(), drawn[i].value.dtype());
+  }
+}
+
 }  // namespace
 }  // namespace regard

@@ -87,10 +87,22 @@ TEST(Alignment, SpansCountCharactersNotBytes) {
             "0:2-2:3 2:3-0:1");
 }
 
+TEST(Agreed, IsLargeOnlyWhereBothAre) {
+  const UnitWeights forward{.targets = 1, .sources = 3, .weights = {0.5, 0.5, 0}, .end = {0}};
+  const UnitWeights backward{.targets = 3, .sources = 1, .weights = {0.5, 0.125, 0}, .end = {0, 0, 0}};
+  const UnitWeights made = agreed(forward, backward);
+  EXPECT_EQ(made.weights, (std::vector<double>{0.5, 0.2, 0}));
+  EXPECT_EQ(turned(made).weights, made.weights);
+  EXPECT_EQ(turned(made).targets, 3u);
+  EXPECT_EQ(turned(turned(forward)).weights, forward.weights);
+  EXPECT_NE(error_of([&] { agreed(forward, forward); }), "");
+}
+
 TEST(HardLinks, NothingLinksToNothing) {
   EXPECT_TRUE(hard_links({}).empty());
   EXPECT_TRUE(hard_links({.targets = 2, .sources = 0, .weights = {}, .end = {1, 1}}).empty());
   EXPECT_EQ(pharaoh(hard_links({.targets = 2, .sources = 2, .weights = {0, 0, 0.5, 0.5}, .end = {0, 0}})), "0-1");
+  EXPECT_EQ(pharaoh(hard_links({.targets = 2, .sources = 1, .weights = {0.04, 0.05}, .end = {0, 0}}, 0.05)), "0-1");
   EXPECT_TRUE(links_above({.targets = 1, .sources = 1, .weights = {0}, .end = {1}}, 0).empty());
 }
 
@@ -184,7 +196,7 @@ TEST_F(Models, TheChoiceIsStoredAndNothingElseChanges) {
   const std::string before = read_file(disk(), path), weights_before = weights();
   const AttentionShape shape = Translator(path).attention_shape();
   EXPECT_EQ(choice_of(Translator(path)), usual_choice(shape));
-  EXPECT_EQ(usual_choice(shape).layer, shape.layers - 2);
+  EXPECT_EQ(usual_choice(shape), (AlignmentChoice{.layer = shape.layers - 1, .head = -1, .shift = 0}));
   EXPECT_EQ(all_choices(shape).size(), static_cast<std::size_t>(shape.layers * (shape.heads + 1) * 2));
 
   const AlignmentChoice choice{.layer = 2, .head = 1, .shift = 1};
@@ -232,6 +244,7 @@ TEST_F(Models, AlignmentsOfPairsAreThoseOfResults) {
         EXPECT_EQ(aligned[i].text, alignment_text(forward, pairs[i].source, result, settings.alignment));
         EXPECT_FALSE(aligned[i].too_long);
       }
+      settings.separate = true;
       if (settings.alignment.kind == AlignmentKind::kSoft) {
         EXPECT_NE(error_of([&] { PairAligner(forward, &backward, settings); }).find("two models"), std::string::npos);
       } else {
@@ -254,7 +267,7 @@ TEST_F(Models, TwoDirectionsAreSymmetrized) {
   const Links back = turned(parse_links(PairAligner(backward, nullptr, {}).align(other)[0].text, "back"));
   for (const Symmetry how :
        {Symmetry::kIntersection, Symmetry::kUnion, Symmetry::kGrowDiag, Symmetry::kGrowDiagFinalAnd}) {
-    EXPECT_EQ(PairAligner(forward, &backward, {.symmetry = how}).align(pairs)[0].text,
+    EXPECT_EQ(PairAligner(forward, &backward, {.symmetry = how, .separate = true}).align(pairs)[0].text,
               pharaoh(symmetrized(how, ahead, back)));
   }
 }

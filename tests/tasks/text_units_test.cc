@@ -71,6 +71,20 @@ TEST(CharactersOf, AreCountedAsCodePointsAndBlanksStandForNothing) {
   EXPECT_TRUE(characters_of("").empty());
 }
 
+TEST(Joined, IsWhatOneWouldWrite) {
+  for (const auto& [cut, written] : std::initializer_list<std::pair<const char*, const char*>>{
+           {"", ""},
+           {"他们 在 看 。", "他们在看。"},
+           {" They  are watching , too . ", "They are watching, too."},
+           {"我 用 iPhone 拍照 。", "我用iPhone拍照。"},
+           {"( it 's here )", "(it's here)"},
+       }) {
+    const JoinedText made = joined(cut);
+    EXPECT_EQ(made.text, written);
+    EXPECT_EQ(shown(made.text, made.words), blanks(cut));
+  }
+}
+
 TEST(WordCutNames, AreTwo) {
   EXPECT_EQ(word_cut("auto"), WordCut::kAutomatic);
   EXPECT_EQ(word_cut("blanks"), WordCut::kBlanks);

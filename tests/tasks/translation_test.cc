@@ -4,10 +4,12 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstring>
 #include <fstream>
 
 #include "data/corpus.h"
 #include "io/file.h"
+#include "io/model_file.h"
 #include "models/attention_maps.h"
 #include "support/error_of.h"
 #include "support/files.h"
@@ -224,6 +226,57 @@ TEST(Translation, GoingOnWithOtherSettingsIsRefused) {
   TranslationSettings longer = quick();
   longer.stop_after = "15u";
   EXPECT_EQ(train_translation(builtin(), small("gru"), longer, {.path = path, .resume = true}, {}).reached.updates, 15);
+}
+
+// With weights of 8 bits the same holds as without: what was found is as likely when it is given, and was looked at in
+// the same way in any company.
+TEST(Translation, WeightsOf8BitsTranslateAlikeFromAFileOrMadeAtLoading) {
+  if (REGARD_SANITIZED) GTEST_SKIP() << "takes minutes there";
+  const Folder folder;
+  for (const char* name : {"transformer-tiny", "gru-attention"}) {
+    SCOPED_TRACE(name);
+    const std::string path = folder / name;
+    write_pairs(folder / "pairs.tsv", 20);
+    TranslationSettings settings = quick();
+    settings.rate = 5e-3;
+    settings.stop_after = "150u";
+    settings.valid_every = "1000u";
+    TranslationData data;
+    data.train = PairFiles{.source = folder / "pairs.tsv"};
+    train_translation(data, small(name), settings, {.path = path}, {});
+    load_model(disk(), path).save_as(disk(), path + ".int8", Storage::kInt8);
+    load_model(disk(), path).save_as(disk(), path + ".bf16", Storage::kBF16);
+    const Translator plain(path), file(path + ".int8"), made(path, true), half(path + ".bf16");
+    const std::vector<std::string> sources = sources_of(folder / "pairs.tsv");
+    const auto of_plain = plain.translate(sources, {.beam = 3}), of_file = file.translate(sources, {.beam = 3}),
+               of_made = made.translate(sources, {.beam = 3}), of_half = half.translate(sources, {.beam = 3});
+    std::size_t same = 0, same_half = 0;
+    bool differs = false;
+    std::vector<TextPair> pairs;
+    std::vector<Translator::Result> results;
+    for (std::size_t i = 0; i < sources.size(); ++i) {
+      EXPECT_EQ(of_file[i].best[0].text, of_made[i].best[0].text);
+      EXPECT_EQ(of_file[i].best[0].score, of_made[i].best[0].score);  // bit for bit
+      same += of_file[i].best[0].text == of_plain[i].best[0].text;
+      same_half += of_half[i].best[0].text == of_plain[i].best[0].text;
+      differs |= of_file[i].best[0].score != of_plain[i].best[0].score;
+      pairs.push_back({sources[i], of_file[i].best[0].text});
+      results.push_back(of_file[i].best[0]);
+    }
+    EXPECT_TRUE(differs);
+    EXPECT_GE(same, sources.size() / 2);
+    EXPECT_GE(same_half, sources.size() / 2);
+    const auto forced = file.force(pairs);
+    const auto together = file.look(sources, results);
+    for (std::size_t i = 0; i < sources.size(); ++i) {
+      if (forced[i].tokens == results[i].tokens) {
+        EXPECT_NEAR(forced[i].log_probability, results[i].log_probability, 1e-5);
+      }
+      const Tensor alone = file.look(sources[i], results[i]).weights;
+      ASSERT_EQ(alone.shape(), together[i].weights.shape());
+      EXPECT_EQ(std::memcmp(alone.raw(), together[i].weights.raw(), alone.bytes()), 0);
+    }
+  }
 }
 
 }  // namespace

@@ -8,6 +8,7 @@
 
 #include <cstdint>
 #include <deque>
+#include <memory>
 #include <optional>
 #include <span>
 #include <string>
@@ -19,6 +20,8 @@
 
 namespace regard {
 
+struct Int8Weights;
+
 struct Parameter {
   std::string name;
   Tensor value;
@@ -26,6 +29,8 @@ struct Parameter {
   bool frozen = false;        // takes part in the forward pass, gets no gradient and is not changed
   std::size_t index = 0;      // its place in Parameters
   std::uint64_t version = 0;  // rises with every change of the value: packed copies know when they are out of date
+  // The same in 8 bits, which tapes without gradients multiply by; null: there is none.
+  std::shared_ptr<const Int8Weights> int8 = {};
 };
 
 class REGARD_API Parameters {

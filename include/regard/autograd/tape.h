@@ -27,6 +27,7 @@
 namespace regard {
 
 class Arena;
+class Int8Matrix;
 class Tape;
 struct PackedMatrix;
 
@@ -120,6 +121,8 @@ class REGARD_API Tape {
   void pass(Var x, const Tensor& gradient);
   // b as the kernels want it; a parameter is packed once for each of its versions.
   PackedMatrix packed(Var b, bool transposed);
+  // b, or its transpose, in 8 bits: of a parameter that has them, if this tape has no gradients. Else null.
+  const Int8Matrix* int8(Var b, bool transposed) const;
 
  private:
   friend class Var;

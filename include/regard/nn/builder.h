@@ -23,6 +23,9 @@ class REGARD_API Builder {
  public:
   Builder(Parameters& parameters, RandomKey key, DType type = DType::kF32)
       : parameters_(&parameters), key_(key), type_(type) {}
+  // For parameters whose values come from a file: nothing is drawn (a small transformer: 30 ms), and until they are
+  // filled they hold what happened to be in memory.
+  static Builder blank(Parameters& parameters, DType type = DType::kF32);
 
   Builder under(std::string_view name) const;      // "encoder" within "": "encoder.…"
   Builder in_group(std::string_view group) const;  // of the optimiser
@@ -39,11 +42,13 @@ class REGARD_API Builder {
 
  private:
   std::string full(std::string_view name) const;
-  Parameter& add(std::string name, const Tensor& value) const;
+  template <class Draw>
+  Parameter& add(std::string_view name, const Shape& shape, const Draw& draw) const;
 
   Parameters* parameters_;
   RandomKey key_;
   DType type_;
+  bool draws_ = true;
   std::string prefix_;
   std::string group_;
 };
