@@ -59,9 +59,11 @@ struct Case {
   double bytes = 0;        // read and written by one call
   std::string limit = "";  // the case that says what the machine could do at best
   std::vector<std::string> peers = {};
-  double tolerance = 0;              // largest allowed difference of two results, absolute
-  std::string compare = "elements";  // or "dropout": zeros stand at different places; "random": only as large; "words": most rows equal
-  bool memory = false;               // the peak of its memory is measured, too
+  double tolerance = 0;  // largest allowed difference of two results, absolute
+  // How they are compared; or "dropout": zeros stand at different places; "random": only as large; "words": most rows
+  // are equal.
+  std::string compare = "elements";
+  bool memory = false;  // the peak of its memory is measured, too
   std::function<Job()> prepare;
 };
 

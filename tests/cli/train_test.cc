@@ -23,7 +23,8 @@ TEST(Train, WritesAModelThatTranslatesAndItsDiary) {
   EXPECT_TRUE(has(made, "validation at update 4: loss ")) << made.out;
   EXPECT_TRUE(has(made, "BLEU")) << made.out;
   EXPECT_EQ(lines(shell(in(folder, "cat m.model.metrics.jsonl")).out), 3);
-  const Outcome found = shell(in(folder, "printf '他们在看。\\n\\n你好\\n' | $regard translate -m m.model --beam 2 2>&1"));
+  const Outcome found =
+      shell(in(folder, "printf '他们在看。\\n\\n你好\\n' | $regard translate -m m.model --beam 2 2>&1"));
   EXPECT_EQ(found.status, 0) << found.out;
   EXPECT_EQ(lines(found.out), 3) << found.out;
   EXPECT_TRUE(has(shell(in(folder, "echo 他们在看。 | $regard translate -m m.model --map")), "└") ||
