@@ -25,6 +25,7 @@ namespace {
 
 constexpr std::uint64_t kTestSeed = 1'000'003;  // other sentences of the test than those of validations
 constexpr std::int64_t kValidations = 6;        // of a run
+constexpr std::int64_t kWhole = 1'000'000;      // tokens: no line is cut, what is beyond training is to be seen
 
 std::string trimmed(std::string_view text) {
   const std::size_t begin = text.find_first_not_of(" \t\n");
@@ -262,6 +263,7 @@ void evaluate_one(const CompareSettings& settings, const std::string& path, Comp
   }
   EvaluationSettings how{.search = {.beam = settings.training.beam,
                                     .length_penalty = settings.training.length_penalty,
+                                    .longest_line = kWhole,
                                     .batch_tokens = settings.training.batch_tokens},
                          .bleu = settings.training.bleu,
                          .lengths = lengths};
