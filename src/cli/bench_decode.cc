@@ -7,6 +7,7 @@
 #include "cli/bench.h"
 #include "decode/search.h"
 #include "models/presets.h"
+#include "models/tape_pool.h"
 #include "regard/nn/position.h"
 
 namespace regard::cli {
@@ -40,7 +41,7 @@ struct Decoder {
       if (each.value.rank() == 1 && each.name.ends_with("bias")) {
         for (std::int64_t i = 0; i < each.value.size(); ++i) {
           each.value.data<float>()[i] =
-              0.1f * static_cast<float>(normal(RandomKey(5).at(each.value.size()), static_cast<std::uint64_t>(i)));
+              0.1f * static_cast<float>(normal(RandomKey(5).at(each.index), static_cast<std::uint64_t>(i)));
         }
       }
       if (each.name == "output.bias") each.value.data<float>()[kEnd] = -100;
@@ -64,7 +65,10 @@ struct Decoder {
     positions.assign(rows.data<double>(), rows.data<double>() + rows.size());
   }
 
-  void run() { found = search(*model, batch, search_settings); }
+  void run() {
+    const TapePoolScope scope(pool);
+    found = search(*model, batch, search_settings);
+  }
 
   // The best of what was found. The peer does not count the end, which does not come, so here it does not count either.
   std::span<const float> output() {
@@ -114,6 +118,7 @@ struct Decoder {
   SearchSettings search_settings;
   std::vector<float> source, lengths, positions, words;
   std::vector<Hypotheses> found;
+  TapePool pool;  // as a translator has one
 };
 
 Job job(const Size& size, std::int64_t sentences, std::int64_t beam) {

@@ -10,6 +10,7 @@
 #include "models/hard_costs.h"
 #include "models/lines.h"
 #include "models/presets.h"
+#include "models/tape_pool.h"
 #include "regard/autograd/ops.h"
 
 namespace regard {
@@ -155,7 +156,7 @@ std::vector<Tensor> ConvS2s::all_attention(const Batch& batch) const {
 class ConvS2s::Steps : public Decoding {
  public:
   Steps(const ConvS2s& model, const Batch& batch)
-      : model_(model), rows_(batch.lengths), inputs_(model.decoder_.size()) {
+      : model_(model), pooled_(&model), rows_(batch.lengths), inputs_(model.decoder_.size()) {
     const LossOptions no_options;
     const Encoded encoded = model.encode(tape_, batch, Pass{no_options, batch.ids});
     keys_ = encoded.keys.value().clone();
@@ -209,7 +210,8 @@ class ConvS2s::Steps : public Decoding {
   }
 
   const ConvS2s& model_;
-  Tape tape_;
+  PooledTape pooled_;
+  Tape& tape_ = *pooled_;
   DecodingRows rows_;
   Tensor keys_, source_;           // z and e
   std::vector<StepCache> inputs_;  // of each layer

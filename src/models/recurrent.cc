@@ -10,6 +10,7 @@
 #include "models/decoding_rows.h"
 #include "models/hard_costs.h"
 #include "models/presets.h"
+#include "models/tape_pool.h"
 #include "regard/nn/dropout.h"
 #include "regard/nn/stack.h"
 #include "tensor/arena.h"
@@ -352,7 +353,7 @@ std::vector<Tensor> RecurrentModel::all_attention(const Batch& batch) const {
 // One batch step by step. What lasts from one step to the next is on the heap.
 class RecurrentModel::Steps : public Decoding {
  public:
-  Steps(const RecurrentModel& model, const Batch& batch) : model_(model), rows_(batch.lengths) {
+  Steps(const RecurrentModel& model, const Batch& batch) : model_(model), pooled_(&model), rows_(batch.lengths) {
     std::vector<std::int32_t> order(static_cast<std::size_t>(batch.size()));
     std::iota(order.begin(), order.end(), 0);
     const Encoded encoded = model.encode(tape_, batch, {}, order);
@@ -431,7 +432,8 @@ class RecurrentModel::Steps : public Decoding {
   }
 
   const RecurrentModel& model_;
-  Tape tape_;
+  PooledTape pooled_;
+  Tape& tape_ = *pooled_;
   DecodingRows rows_;
   Tensor values_, keys_, summary_, added_, fed_;
   bool same_keys_ = false;              // all sources have the same: a table that a score learned

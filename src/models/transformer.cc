@@ -9,6 +9,7 @@
 #include "models/hard_costs.h"
 #include "models/lines.h"
 #include "models/presets.h"
+#include "models/tape_pool.h"
 
 namespace regard {
 namespace {
@@ -201,7 +202,7 @@ std::vector<Tensor> Transformer::all_attention(const Batch& batch) const {
 class Transformer::Steps : public Decoding {
  public:
   Steps(const Transformer& model, const Batch& batch)
-      : model_(model), rows_(batch.lengths), layers_(model.decoder_.size()) {
+      : model_(model), pooled_(&model), rows_(batch.lengths), layers_(model.decoder_.size()) {
     const LossOptions no_options;
     const Var encoded = model.encode(tape_, batch, Pass{no_options, batch.ids});
     for (std::size_t i = 0; i < layers_.size(); ++i) {
@@ -308,7 +309,8 @@ class Transformer::Steps : public Decoding {
   }
 
   const Transformer& model_;
-  Tape tape_;
+  PooledTape pooled_;
+  Tape& tape_ = *pooled_;
   DecodingRows rows_;
   std::vector<Layer> layers_;
 };

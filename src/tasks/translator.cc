@@ -13,6 +13,7 @@
 #include "io/json.h"
 #include "io/model_file.h"
 #include "models/ensemble.h"
+#include "models/tape_pool.h"
 #include "tasks/translation_pairs.h"
 #include "tasks/translation_settings.h"
 
@@ -68,6 +69,7 @@ struct Translator::Impl {
   std::unique_ptr<Ensemble> ensemble;  // of several
   const SequenceModel* model = nullptr;
   BatchSettings ends;
+  TapePool tapes;  // of its decodings, one after another; goes before the models
 
   // What is drawn is keyed by the line, so that it is the same wherever the line stands.
   std::vector<Hypotheses> draw(const std::vector<SequencePair>& pairs, const std::vector<RandomKey>& keys,
@@ -127,6 +129,7 @@ std::vector<Hypotheses> Translator::Impl::draw(const std::vector<SequencePair>& 
 std::vector<Translator::Translation> Translator::translate(std::span<const std::string> lines, const Settings& settings,
                                                            const Context& context) const {
   const ContextScope scope(context);
+  const TapePoolScope tapes(impl_->tapes);
   const std::int64_t longest_line = settings.longest_line > 0 ? settings.longest_line : impl_->members[0]->longest;
   check(longest_line >= 1, "translate: lines of at most ", longest_line, " tokens, expected 1 or more");
   struct Place {
