@@ -79,7 +79,7 @@ struct Decoder {
     for (std::int64_t row = 0; row < batch.size(); ++row) {
       const Hypotheses& some = every[static_cast<std::size_t>(row)];
       double best = -1e30;
-      const Hypothesis* likeliest = nullptr;
+      const Hypothesis* likeliest = &some.at(0);
       for (const Hypothesis& each : some) {
         Tape tape;
         const Tensor steps = forced(tape, row, each).log_probabilities;

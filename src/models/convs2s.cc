@@ -99,7 +99,7 @@ ConvS2s::Encoded ConvS2s::encode(Tape& tape, const Batch& batch, const Pass& pas
 }
 
 Attention ConvS2s::look(const DecoderLayer& layer, Var states, Var words, const Encoded& encoded,
-                        AttendOptions options) const {
+                        const AttendOptions& options) const {
   Attention looked = layer.attention(states, words, encoded.keys, encoded.inputs, options);
   looked.context = looked.context * encoded.scale;
   return looked;

@@ -73,7 +73,8 @@ class ConvS2s : public SequenceModel {
   Var drop(Var x, const Pass& pass, std::uint64_t site) const;
   Encoded encode(Tape& tape, const Batch& batch, const Pass& pass) const;
   Var half(Var x) const;  // x·√½
-  Attention look(const DecoderLayer& layer, Var states, Var words, const Encoded& encoded, AttendOptions options) const;
+  Attention look(const DecoderLayer& layer, Var states, Var words, const Encoded& encoded,
+                 const AttendOptions& options) const;
   // What a layer makes of the states of its convolution, of what it read and of what came in.
   Var join(const DecoderLayer& layer, Var states, Var context, Var x) const;
   // [batch · steps, embedding]; traces, if somebody wants them, one a layer.
