@@ -52,7 +52,7 @@ std::vector<PairAligner::Aligned> diagonal(const std::vector<TextPair>& pairs) {
 }
 
 TEST(AlignTrained, AModelAlignsWhatItHasNotSeenAndFindsItsBestChoiceWithoutGold) {
-  if (REGARD_SANITIZED) GTEST_SKIP() << "takes minutes there";
+  const bool learns = !REGARD_SANITIZED;  // there, all of it runs, but what it learned is not looked at
   const Folder folder;
   const Data training = short_sentences(Corpus::Split::kTrain, 12000),
              test = short_sentences(Corpus::Split::kTest, 500);
@@ -72,7 +72,7 @@ TEST(AlignTrained, AModelAlignsWhatItHasNotSeenAndFindsItsBestChoiceWithoutGold)
     settings.batch_tokens = 300;
     settings.rate = 5e-3;
     settings.label_smoothing = 0;
-    settings.stop_after = "1000u";
+    settings.stop_after = learns ? "1000u" : "5u";
     settings.valid_every = "9999u";
     settings.report_every = "9999u";
     TranslationData data;
@@ -89,16 +89,22 @@ TEST(AlignTrained, AModelAlignsWhatItHasNotSeenAndFindsItsBestChoiceWithoutGold)
   };
   const double one = rate(nullptr, 0), two = rate(&backward, 0), late = rate(nullptr, 1);
   const double guessed = error_rate(diagonal(test.pairs), test.gold);
-  EXPECT_LT(one, guessed - 0.1) << guessed;  // 0.37 and 0.52 were measured
-  EXPECT_LT(two, guessed - 0.1);             // 0.38
-  EXPECT_GT(late, guessed);                  // 0.7: who reads the wrong step is found out
+  for (const double each : {one, two, late}) EXPECT_TRUE(each >= 0 && each <= 1) << each;
+  if (learns) {
+    EXPECT_LT(one, guessed - 0.1) << guessed;  // 0.37 and 0.52 were measured
+    EXPECT_LT(two, guessed - 0.1);             // 0.38
+    EXPECT_GT(late, guessed);                  // 0.7: who reads the wrong step is found out
+  }
 
-  const std::span<const TextPair> some = std::span(training.pairs).first(500);
+  const std::span<const TextPair> some = std::span(training.pairs).first(learns ? 500 : 50);
   for (const Translator* other : {static_cast<const Translator*>(nullptr), &backward}) {
     const HeadChoice chosen = choose_heads(forward, other, some, {});
     ASSERT_EQ(chosen.forward.size(), 2u);
-    EXPECT_EQ(chosen.forward[0].choice.shift, 0);
-    EXPECT_GT(chosen.forward[0].agreement, 1.5 * chosen.forward[1].agreement);
+    EXPECT_GE(chosen.forward[0].agreement, chosen.forward[1].agreement);
+    if (learns) {
+      EXPECT_EQ(chosen.forward[0].choice.shift, 0);
+      EXPECT_GT(chosen.forward[0].agreement, 1.5 * chosen.forward[1].agreement);
+    }
     EXPECT_EQ(chosen.backward.size(), other == nullptr ? 0u : 2u);
   }
 }

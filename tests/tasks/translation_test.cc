@@ -231,7 +231,6 @@ TEST(Translation, GoingOnWithOtherSettingsIsRefused) {
 // With weights of 8 bits the same holds as without: what was found is as likely when it is given, and was looked at in
 // the same way in any company.
 TEST(Translation, WeightsOf8BitsTranslateAlikeFromAFileOrMadeAtLoading) {
-  if (REGARD_SANITIZED) GTEST_SKIP() << "takes minutes there";
   const Folder folder;
   for (const char* name : {"transformer-tiny", "gru-attention"}) {
     SCOPED_TRACE(name);
@@ -239,7 +238,7 @@ TEST(Translation, WeightsOf8BitsTranslateAlikeFromAFileOrMadeAtLoading) {
     write_pairs(folder / "pairs.tsv", 20);
     TranslationSettings settings = quick();
     settings.rate = 5e-3;
-    settings.stop_after = "150u";
+    settings.stop_after = REGARD_SANITIZED ? "5u" : "150u";  // there, what it learned is not looked at
     settings.valid_every = "1000u";
     TranslationData data;
     data.train = PairFiles{.source = folder / "pairs.tsv"};
@@ -264,8 +263,10 @@ TEST(Translation, WeightsOf8BitsTranslateAlikeFromAFileOrMadeAtLoading) {
       results.push_back(of_file[i].best[0]);
     }
     EXPECT_TRUE(differs);
-    EXPECT_GE(same, sources.size() / 2);
-    EXPECT_GE(same_half, sources.size() / 2);
+    if (!REGARD_SANITIZED) {
+      EXPECT_GE(same, sources.size() / 2);
+      EXPECT_GE(same_half, sources.size() / 2);
+    }
     const auto forced = file.force(pairs);
     const auto together = file.look(sources, results);
     for (std::size_t i = 0; i < sources.size(); ++i) {
