@@ -131,8 +131,10 @@ Var ConvS2s::read(Tape& tape, const Batch& batch, const LossOptions& options, st
 
 SequenceModel::Loss ConvS2s::loss(Tape& tape, const Batch& batch, const LossOptions& options) const {
   std::vector<AttendTrace> traces;
-  Loss made = output_.loss(read(tape, batch, options, &traces), places_by_item(batch), batch, options);
-  if (options.training && reinforces_) {
+  const bool tells = options.training && reinforces_;
+  Loss made =
+      output_.loss(read(tape, batch, options, tells ? &traces : nullptr), places_by_item(tape, batch), batch, options);
+  if (tells) {
     const HardCosts costs(made.log_probabilities, batch);
     for (const AttendTrace& trace : traces) costs.fill_steps(trace);
   }
@@ -140,7 +142,7 @@ SequenceModel::Loss ConvS2s::loss(Tape& tape, const Batch& batch, const LossOpti
 }
 
 Var ConvS2s::logits(Tape& tape, const Batch& batch) const {
-  return output_.logits(read(tape, batch, {}, nullptr), places_by_item(batch), batch);
+  return output_.logits(read(tape, batch, {}, nullptr), places_by_item(tape, batch), batch);
 }
 
 std::vector<Tensor> ConvS2s::all_attention(const Batch& batch) const {

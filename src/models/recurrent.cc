@@ -133,15 +133,26 @@ RecurrentModel::RecurrentModel(const Builder& builder, const RecurrentModelSetti
 // are the first ones; a step has `rows` of them. They become fewer only when that spares a quarter: keys and values are
 // cut each time, and their gradients put together again. All steps one after another are the rows of what is read.
 struct RecurrentModel::Plan {
-  explicit Plan(const Batch& batch) {
+  template <class T>
+  using List = ArenaVector<T>;
+
+  Plan(Arena& arena, const Batch& batch)
+      : order(arena_vector<std::int32_t>(arena, batch.size())),
+        rows(arena_vector<std::int64_t>(arena, batch.targets[0] + 1)),
+        begins(arena_vector<std::int64_t>(arena, batch.targets[0] + 1)),
+        places(arena_vector<std::int32_t>(arena, batch.targets.size())),
+        spots(arena_vector<std::uint64_t>(arena, batch.targets.size())),
+        lengths(arena_vector<std::int32_t>(arena, batch.size())),
+        ids(arena_vector<std::uint64_t>(arena, batch.size())) {
     const auto size = static_cast<std::int32_t>(batch.size());
-    std::vector<std::int64_t> steps;
+    List<std::int64_t> steps = arena_vector<std::int64_t>(arena, size);
     for (std::int32_t row = 0; row < size; ++row) {
       steps.push_back(target_steps(batch, row));
       order.push_back(row);
     }
-    std::stable_sort(order.begin(), order.end(), [&](std::int32_t a, std::int32_t b) {
-      return steps[static_cast<std::size_t>(a)] > steps[static_cast<std::size_t>(b)];
+    std::sort(order.begin(), order.end(), [&](std::int32_t a, std::int32_t b) {
+      const std::int64_t of_a = steps[static_cast<std::size_t>(a)], of_b = steps[static_cast<std::size_t>(b)];
+      return of_a != of_b ? of_a > of_b : a < b;
     });
     const std::int64_t most = size == 0 ? 1 : std::max<std::int64_t>(1, steps[static_cast<std::size_t>(order[0])]);
     std::int64_t now = size, active = size;
@@ -162,12 +173,12 @@ struct RecurrentModel::Plan {
     }
   }
 
-  std::vector<std::int32_t> order;         // a row's number in the batch
-  std::vector<std::int64_t> rows, begins;  // of every step, and where its rows begin among all
-  std::vector<std::int32_t> places;        // of all rows, in [steps · batch]
-  std::vector<std::uint64_t> spots;        // of all rows, for what is dropped there: of the example and the step
-  std::vector<std::int32_t> lengths;       // of the sources, in this order
-  std::vector<std::uint64_t> ids;
+  List<std::int32_t> order;         // a row's number in the batch
+  List<std::int64_t> rows, begins;  // of every step, and where its rows begin among all
+  List<std::int32_t> places;        // of all rows, in [steps · batch]
+  List<std::uint64_t> spots;        // of all rows, for what is dropped there: of the example and the step
+  List<std::int32_t> lengths;       // of the sources, in this order
+  List<std::uint64_t> ids;
 };
 
 RecurrentModel::Encoded RecurrentModel::encode(Tape& tape, const Batch& batch, const LossOptions& options,
@@ -189,7 +200,7 @@ RecurrentModel::Encoded RecurrentModel::encode(Tape& tape, const Batch& batch, c
     const std::int64_t which = at * directions + direction;
     return embedding(reshape(slice(all, 0, which, which + 1), {size, settings_.hidden}), picked);
   };
-  Encoded made;
+  Encoded made{.first = arena_vector<RecurrentState>(tape.arena(), settings_.layers)};
   for (std::int64_t i = 0; i < settings_.layers; ++i) {
     const auto at = static_cast<std::size_t>(i);
     if (directions == 1) {
@@ -256,7 +267,7 @@ Var RecurrentModel::read(Tape& tape, const Batch& batch, const Plan& plan, const
   }
   const Var words = drop(target_(tape, ids), options.key.at(kTargetWords)), inputs = decoder_[0].project(words);
   const std::span<Var> states = make_vars(tape, steps), contexts = make_vars(tape, steps);
-  std::vector<RecurrentState> now = encoded.first;
+  ArenaVector<RecurrentState> now = std::move(encoded.first);
   Var fed = feeds() ? first_fed(tape, batch.size(), words.dtype()) : Var();
   Var added = attends() ? Var() : context_(encoded.summary);
   std::int64_t rows = batch.size();
@@ -314,7 +325,7 @@ Var RecurrentModel::read(Tape& tape, const Batch& batch, const Plan& plan, const
 }
 
 SequenceModel::Loss RecurrentModel::loss(Tape& tape, const Batch& batch, const LossOptions& options) const {
-  const Plan plan(batch);
+  const Plan plan(tape.arena(), batch);
   std::vector<AttendTrace> traces;
   const bool tells = options.training && attends() && learns_by_reinforce(attention_->mechanism());
   Loss made = output_.loss(read(tape, batch, plan, options, tells ? &traces : nullptr), plan.places, batch, options);
@@ -329,7 +340,7 @@ SequenceModel::Loss RecurrentModel::loss(Tape& tape, const Batch& batch, const L
 }
 
 Var RecurrentModel::logits(Tape& tape, const Batch& batch) const {
-  const Plan plan(batch);
+  const Plan plan(tape.arena(), batch);
   return output_.logits(read(tape, batch, plan, {}, nullptr), plan.places, batch);
 }
 
@@ -337,7 +348,7 @@ std::vector<Tensor> RecurrentModel::all_attention(const Batch& batch) const {
   if (!attends()) return {};
   Tape tape;
   std::vector<AttendTrace> traces;
-  const Plan plan(batch);
+  const Plan plan(tape.arena(), batch);
   read(tape, batch, plan, {}, &traces);
   return maps_of(batch, attention_shape(), [&](const MapPlace& place) {
     const Tensor all = Tensor::zeros({place.steps, batch.source[0]});

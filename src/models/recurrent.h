@@ -29,6 +29,7 @@
 #include "regard/nn/embedding.h"
 #include "regard/nn/linear.h"
 #include "regard/nn/recurrent.h"
+#include "tensor/arena_vector.h"
 
 namespace regard {
 
@@ -91,9 +92,9 @@ class RecurrentModel : public SequenceModel {
   struct Plan;
 
   struct Encoded {
-    SourceAttention::Memory memory;     // if there is attention
-    Var summary;                        // [batch, width of a context], if there is none
-    std::vector<RecurrentState> first;  // of the decoder, one a layer
+    SourceAttention::Memory memory = {};  // if there is attention
+    Var summary = {};                     // [batch, width of a context], if there is none
+    ArenaVector<RecurrentState> first;    // of the decoder, one a layer
   };
   // Row i is source order[i] of the batch.
   Encoded encode(Tape& tape, const Batch& batch, const LossOptions& options, std::span<const std::int32_t> order) const;

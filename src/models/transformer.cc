@@ -168,7 +168,7 @@ SequenceModel::Loss Transformer::loss(Tape& tape, const Batch& batch, const Loss
   Traces traces;
   const bool tells = options.training && reinforces_;
   Loss made =
-      output_.loss(read(tape, batch, options, tells ? &traces : nullptr), places_by_item(batch), batch, options);
+      output_.loss(read(tape, batch, options, tells ? &traces : nullptr), places_by_item(tape, batch), batch, options);
   if (tells) {
     const HardCosts costs(made.log_probabilities, batch);
     const auto each = [](const std::vector<MultiHeadTrace>& layers, const auto& fill) {
@@ -184,7 +184,7 @@ SequenceModel::Loss Transformer::loss(Tape& tape, const Batch& batch, const Loss
 }
 
 Var Transformer::logits(Tape& tape, const Batch& batch) const {
-  return output_.logits(read(tape, batch, {}, nullptr), places_by_item(batch), batch);
+  return output_.logits(read(tape, batch, {}, nullptr), places_by_item(tape, batch), batch);
 }
 
 std::vector<Tensor> Transformer::all_attention(const Batch& batch) const {

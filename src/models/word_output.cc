@@ -66,10 +66,9 @@ Var WordOutput::logits(Var rows, std::span<const std::int32_t> places, const Bat
   return embedding(concat({(*this)(rows), tape.constant(zeros)}, 0), from);
 }
 
-std::vector<std::int32_t> places_by_item(const Batch& batch) {
+ArenaVector<std::int32_t> places_by_item(Tape& tape, const Batch& batch) {
   const auto steps = static_cast<std::int32_t>(batch.targets[0]), size = static_cast<std::int32_t>(batch.size());
-  std::vector<std::int32_t> places;
-  places.reserve(static_cast<std::size_t>(steps) * static_cast<std::size_t>(size));
+  ArenaVector<std::int32_t> places = arena_vector<std::int32_t>(tape.arena(), batch.targets.size());
   for (std::int32_t row = 0; row < size; ++row) {
     for (std::int32_t t = 0; t < steps; ++t) places.push_back(t * size + row);
   }

@@ -7,11 +7,11 @@
 
 #include <cstdint>
 #include <span>
-#include <vector>
 
 #include "models/batch.h"
 #include "models/sequence_model.h"
 #include "regard/nn/builder.h"
+#include "tensor/arena_vector.h"
 
 namespace regard {
 
@@ -37,6 +37,6 @@ class WordOutput {
 };
 
 // The places of rows [batch · steps], of models that keep a sequence together.
-std::vector<std::int32_t> places_by_item(const Batch& batch);
+ArenaVector<std::int32_t> places_by_item(Tape& tape, const Batch& batch);
 
 }  // namespace regard

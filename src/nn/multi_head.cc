@@ -4,6 +4,7 @@
 
 #include "attention/mechanism.h"
 #include "base/check.h"
+#include "regard/nn/stack.h"
 
 namespace regard {
 namespace {
@@ -64,10 +65,10 @@ Edits heads_of_edits(const Edits& edits, const std::vector<std::int64_t>& heads,
 
 Tensor MultiHeadTrace::weights(const AskedWeights& asked) const {
   for (const Part& part : parts) {
-    const auto found = std::find(part.heads.begin(), part.heads.end(), asked.head);
-    if (found == part.heads.end()) continue;
+    const auto found = std::find(part.heads->begin(), part.heads->end(), asked.head);
+    if (found == part.heads->end()) continue;
     AskedWeights own = asked;
-    own.head = found - part.heads.begin();
+    own.head = found - part.heads->begin();
     return part.trace.weights(own);
   }
   fail(ErrorKind::kInput, "weights: there is no head ", asked.head);
@@ -109,7 +110,8 @@ MultiHead::MultiHead(const Builder& builder, const MultiHeadSettings& given)
       query.emplace(own.under("query"), s.query, count * s.width, s.bias);
       key.emplace(own.under("key"), s.key, groups * s.width, s.bias);
     }
-    parts_.push_back({heads, query, key, Linear(own.under("value"), s.value, groups * s.value_width, s.bias),
+    parts_.push_back({std::make_shared<const std::vector<std::int64_t>>(heads), query, key,
+                      Linear(own.under("value"), s.value, groups * s.value_width, s.bias),
                       AttentionLayer(own.under("attention"), line, sizes)});
   }
 }
@@ -169,16 +171,16 @@ MultiHeadResult MultiHead::read(Var queries, const MultiHeadMemory& memory, cons
   check(!options.bias.defined() && !options.query_tokens.defined() && !options.key_tokens.defined(),
         "MultiHead: tokens and a bias cannot be given");
   MultiHeadResult made;
-  std::vector<Var> contexts;
+  const std::span<Var> contexts = make_vars(queries.tape(), static_cast<std::int64_t>(parts_.size()));
   for (std::size_t i = 0; i < parts_.size(); ++i) {
     const Part& part = parts_[i];
-    const auto count = static_cast<std::int64_t>(part.heads.size());
+    const auto count = static_cast<std::int64_t>(part.heads->size());
     AttendOptions own = options;
     own.key = options.key.at(i);  // parts drop apart from each other
-    own.mask = heads_of_mask(options.mask, part.heads);
+    own.mask = heads_of_mask(options.mask, *part.heads);
     Edits edits;
     if (options.edits != nullptr && parts_.size() > 1) {
-      edits = heads_of_edits(*options.edits, part.heads, settings_.heads);
+      edits = heads_of_edits(*options.edits, *part.heads, settings_.heads);
       own.edits = &edits;
     }
     const Needs needs = part.attention.mechanism().needs();
@@ -189,16 +191,16 @@ MultiHeadResult MultiHead::read(Var queries, const MultiHeadMemory& memory, cons
     own.key_tokens = seen.tokens;
     const Attention looked = part.attention(q, seen.keys, seen.values, own);
     made.trace.parts.push_back({part.heads, looked.trace});
-    contexts.push_back(looked.context);
+    contexts[i] = looked.context;
   }
   // The heads side by side, in their order.
   Var all = contexts[0];
   if (contexts.size() > 1) {
     std::vector<Var> by_head(static_cast<std::size_t>(settings_.heads));
     for (std::size_t i = 0; i < parts_.size(); ++i) {
-      for (std::size_t h = 0; h < parts_[i].heads.size(); ++h) {
+      for (std::size_t h = 0; h < parts_[i].heads->size(); ++h) {
         const auto at = static_cast<std::int64_t>(h);
-        by_head[static_cast<std::size_t>(parts_[i].heads[h])] = slice(contexts[i], 1, at, at + 1);
+        by_head[static_cast<std::size_t>((*parts_[i].heads)[h])] = slice(contexts[i], 1, at, at + 1);
       }
     }
     all = concat(by_head, 1);

@@ -11,12 +11,14 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
 
 #include "regard/export.h"
 #include "regard/nn/attention_layer.h"
+#include "regard/nn/few.h"
 #include "regard/nn/linear.h"
 
 namespace regard {
@@ -39,10 +41,10 @@ class REGARD_API MultiHeadTrace {
   MultiHeadTrace keep() const;
 
   struct Part {
-    std::vector<std::int64_t> heads;
+    std::shared_ptr<const std::vector<std::int64_t>> heads;
     AttendTrace trace;
   };
-  std::vector<Part> parts;
+  Few<Part> parts;
 };
 
 // Keys and values as the heads see them: mapped once, read as often as one likes.
@@ -53,7 +55,7 @@ struct MultiHeadMemory {
     Var tokens = {};    // [batch, keys, key]; not defined: the mechanism needs none
     Var prepared = {};  // what prepare() made of keys and tokens; then those are not looked at
   };
-  std::vector<Part> parts;
+  Few<Part> parts;
 };
 
 struct MultiHeadResult {
@@ -80,7 +82,7 @@ class REGARD_API MultiHead {
 
  private:
   struct Part {  // heads with the same mechanism
-    std::vector<std::int64_t> heads;
+    std::shared_ptr<const std::vector<std::int64_t>> heads;
     std::optional<Linear> query, key;
     Linear value;
     AttentionLayer attention;
