@@ -29,3 +29,6 @@ install(FILES ${CMAKE_BINARY_DIR}/RegardConfig.cmake ${CMAKE_BINARY_DIR}/RegardC
 file(RELATIVE_PATH to_prefix /${CMAKE_INSTALL_LIBDIR}/pkgconfig /)  # so that the tree may be moved
 configure_file(cmake/regard.pc.in ${CMAKE_BINARY_DIR}/regard.pc @ONLY)
 install(FILES ${CMAKE_BINARY_DIR}/regard.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
+
+# The models in the box, with whom they are owed to.
+install(FILES models/zh-en.model models/en-zh.model models/README.md DESTINATION ${CMAKE_INSTALL_DATADIR}/regard/models)

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "autograd/int8_weights.h"
 #include "base/check.h"
 #include "cli/bench.h"
 #include "decode/search.h"
@@ -34,7 +35,7 @@ ModelSettings settings_of(const Size& size) {
 }
 
 struct Decoder {
-  Decoder(const Size& size, std::int64_t sentences, std::int64_t beam)
+  Decoder(const Size& size, std::int64_t sentences, std::int64_t beam, bool int8)
       : model(make_model(Builder(parameters, RandomKey(7)), settings_of(size))) {
     for (Parameter& each : parameters) {
       // Nothing is the same as nothing: biases are not zero in trained models, and the end must not come by chance.
@@ -46,6 +47,7 @@ struct Decoder {
       }
       if (each.name == "output.bias") each.value.data<float>()[kEnd] = -100;
     }
+    if (int8) use_int8(parameters);
     std::vector<SequencePair> pairs;
     for (std::int64_t i = 0; i < sentences; ++i) {
       SequencePair pair{.id = static_cast<std::uint64_t>(i)};
@@ -121,8 +123,8 @@ struct Decoder {
   TapePool pool;  // as a translator has one
 };
 
-Job job(const Size& size, std::int64_t sentences, std::int64_t beam) {
-  const auto decoder = std::make_shared<Decoder>(size, sentences, beam);
+Job job(const Size& size, std::int64_t sentences, std::int64_t beam, bool int8) {
+  const auto decoder = std::make_shared<Decoder>(size, sentences, beam, int8);
   Job made;
   made.run = [=] { decoder->run(); };
   made.gap = [=] { return decoder->gap(); };
@@ -135,36 +137,42 @@ Job job(const Size& size, std::int64_t sentences, std::int64_t beam) {
   return made;
 }
 
+Case case_of(const Size& size, std::int64_t sentences, std::int64_t beam, bool int8) {
+  const ModelSettings settings = settings_of(size);
+  const double width = static_cast<double>(settings.hidden), ffn = static_cast<double>(settings.ffn);
+  const double layers = static_cast<double>(settings.decoder_layers);
+  const double step = layers * (6 * width * width + 2 * width * ffn) + width * kVocabulary;
+  const double read = 15 * layers * (6 * width * width + 2 * width * ffn);
+  return {
+      .name = text(size.name, "_batch", sentences, beam == 1 ? "_greedy" : "_beam5", int8 ? "_int8" : ""),
+      .operation = "decode_transformer",
+      .parameters = {{"batch", sentences},
+                     {"beam", beam},
+                     {"steps", kWritten},
+                     {"words", kVocabulary},
+                     {"layers", settings.encoder_layers},
+                     {"width", settings.hidden},
+                     {"ffn", settings.ffn},
+                     {"heads", settings.heads},
+                     {"positions", 64},
+                     {"begin", kBegin},
+                     {"end", kEnd},
+                     {"int8", int8 ? 1 : 0}},
+      .flops = 2 * static_cast<double>(sentences) * (read + static_cast<double>(kWritten * beam) * step),
+      .limit = "limits/fma",
+      .peers = {"ctranslate2"},
+      .tolerance = 1,
+      // 8 bits round in ways of their own, and random weights have no favourite words: only that both wrote as much.
+      .compare = int8 ? "sizes" : "words",
+      .prepare = [=] { return job(size, sentences, beam, int8); }};
+}
+
 std::vector<Case> cases() {
   std::vector<Case> all;
   for (const Size& size : kSizes) {
-    const ModelSettings settings = settings_of(size);
-    for (const std::int64_t sentences : {1, 64}) {
-      for (const std::int64_t beam : {1, 5}) {
-        const double width = static_cast<double>(settings.hidden), ffn = static_cast<double>(settings.ffn);
-        const double layers = static_cast<double>(settings.decoder_layers);
-        const double step = layers * (6 * width * width + 2 * width * ffn) + width * kVocabulary;
-        const double read = 15 * layers * (6 * width * width + 2 * width * ffn);
-        const auto rows = static_cast<double>(sentences);
-        all.push_back({.name = text(size.name, "_batch", sentences, beam == 1 ? "_greedy" : "_beam5"),
-                       .operation = "decode_transformer",
-                       .parameters = {{"batch", sentences},
-                                      {"beam", beam},
-                                      {"steps", kWritten},
-                                      {"words", kVocabulary},
-                                      {"layers", settings.encoder_layers},
-                                      {"width", settings.hidden},
-                                      {"ffn", settings.ffn},
-                                      {"heads", settings.heads},
-                                      {"positions", 64},
-                                      {"begin", kBegin},
-                                      {"end", kEnd}},
-                       .flops = 2 * rows * (read + static_cast<double>(kWritten * beam) * step),
-                       .limit = "limits/fma",
-                       .peers = {"ctranslate2"},
-                       .tolerance = 1,
-                       .compare = "words",
-                       .prepare = [=] { return job(size, sentences, beam); }});
+    for (const bool int8 : {false, true}) {
+      for (const std::int64_t sentences : {1, 64}) {
+        for (const std::int64_t beam : {1, 5}) all.push_back(case_of(size, sentences, beam, int8));
       }
     }
   }

@@ -1,150 +1,199 @@
-// `regard demo`: trains a small model in a few seconds and shows where it looks.
+// `regard demo`: translates with the models in the box, trains a small one with and without attention, and shows what
+// attention changed.
 #include <fmt/format.h>
+#include <stdlib.h>
 #include <unistd.h>
 
 #include <CLI/App.hpp>
 #include <CLI/Config.hpp>
 #include <CLI/Formatter.hpp>
-#include <algorithm>
+#include <array>
+#include <filesystem>
 #include <memory>
 #include <string>
+#include <utility>
 
 #include "base/check.h"
 #include "base/pool.h"
 #include "cli/command.h"
+#include "cli/teller.h"
+#include "io/file.h"
+#include "io/model_file.h"
 #include "kernels/target.h"
-#include "tasks/letters_run.h"
-#include "train/fingerprint.h"
+#include "models/attention_maps.h"
+#include "tasks/alignment.h"
+#include "tasks/box.h"
+#include "tasks/demonstration.h"
 #include "view/terminal.h"
 
 namespace regard::cli {
 namespace {
 
+namespace fs = std::filesystem;
+
+constexpr std::array kSentences = {"他每天早上六点起床。", "我不知道她为什么这么生气。",
+                                   "如果明天下雨，我就待在家里。"};
+
 struct Options {
-  LettersRunSettings run;
-  std::string task = "reverse";
-  std::string color = "auto";
-  bool no_color = false;
-  std::string input;
+  DemonstrationSettings training;
+  std::string keep, color = "auto";
 };
 
-constexpr std::int64_t kTests = 500;
-
-// How far the training is: on a terminal one line that is written over again, else one line a quarter.
-class ProgressLine {
+// Where the models of the demonstration are written: a folder that somebody wants to keep, or one that goes away.
+class Place {
  public:
-  explicit ProgressLine(std::int64_t steps) : steps_(steps), terminal_(isatty(STDERR_FILENO) == 1) {}
-  ~ProgressLine() {
-    if (open_) fmt::print(stderr, "\n");
-  }
-  ProgressLine(const ProgressLine&) = delete;
-  ProgressLine& operator=(const ProgressLine&) = delete;
-
-  void show(const LettersRun::Moment& moment) {
-    const bool last = moment.step == steps_;
-    const std::int64_t quarter = moment.step * 4 / steps_;
-    if (terminal_ ? !last && moment.seconds - shown_ < 0.1 : quarter == quarter_) return;
-    shown_ = moment.seconds;
-    quarter_ = quarter;
-    const std::string line = fmt::format("training  step {:>{}} of {}   loss {:.4f}   {:.1f} s", moment.step,
-                                         fmt::formatted_size("{}", steps_), steps_, moment.loss, moment.seconds);
-    if (terminal_) {
-      fmt::print(stderr, "\r{}\033[K", line);
-    } else {
-      fmt::print(stderr, "{}\n", line);
+  explicit Place(const std::string& keep) : kept_(!keep.empty()), path_(keep) {
+    if (kept_) {
+      std::error_code error;
+      fs::create_directories(path_, error);
+      check(!error, "demo: --keep '", keep, "': ", error.message());
+      return;
     }
-    std::fflush(stderr);
-    open_ = terminal_;
+    path_ = (fs::temp_directory_path() / "regard-demo-XXXXXX").string();
+    if (mkdtemp(path_.data()) == nullptr) fail(ErrorKind::kFile, "demo: no folder for the models at '", path_, "'");
   }
+  ~Place() {
+    std::error_code ignored;
+    if (!kept_) fs::remove_all(path_, ignored);
+  }
+  Place(const Place&) = delete;
+  Place& operator=(const Place&) = delete;
+  std::string file(const char* name) const { return (fs::path(path_) / name).string(); }
 
  private:
-  std::int64_t steps_;
-  bool terminal_;
-  bool open_ = false;
-  double shown_ = -1;
-  std::int64_t quarter_ = 0;
+  bool kept_;
+  std::string path_;
 };
 
-void print_answer(const LettersAnswer& answer, const MapSettings& settings) {
-  const auto source = Letters::labels(answer.source), written = Letters::labels(answer.written);
-  fmt::print("\n  input   {}\n  output  {}\n\n", fmt::join(source, " "), fmt::join(written, " "));
-  fmt::print("{}", heat_map(answer.weights, {.rows = written, .columns = source}, settings));
+void print_map(const Translator& translator, const std::string& line, const Translator::Result& result,
+               const MapSettings& settings) {
+  const Translator::Looked looked = translator.look(line, result);
+  const AlignmentChoice choice = choice_of(translator);
+  const Tensor map = map_of(looked.weights, {.layer = choice.layer, .head = choice.head});
+  fmt::print("\n{}\n", heat_map(map,
+                                {.rows = labels_of(translator.target(), looked.target),
+                                 .columns = labels_of(translator.source(), looked.source)},
+                                settings));
+}
+
+Translator::Result best_of(const Translator& translator, const std::string& line, std::int64_t beam) {
+  return translator.translate(std::array{line}, {.beam = beam, .longest_line = 1000})[0].best[0];
+}
+
+void translate_with_the_box(const MapSettings& settings) {
+  fmt::print("1  The model in the box translates, and shows where it looked\n\n");
+  const Translator translator(boxed_model(direction_of(kSentences[0])));
+  for (const std::string line : kSentences) {
+    const Translator::Result result = best_of(translator, line, 5);
+    fmt::print("  {}\n  {}\n", line, result.text);
+    print_map(translator, line, result, settings);
+  }
+  fmt::print("  {}   a row: what was written; a column: what was read; a cell: the weight\n\n",
+             heat_scale(settings.colors));
+  std::fflush(stdout);
+}
+
+struct Rival {
+  const char *name, *attention, *file;
+  std::unique_ptr<Translator> translator = {};
+  TranslationScores scores = {};
+};
+
+void train_rivals(std::span<Rival> rivals, const Demonstration& demonstration, const Place& place,
+                  const Options& options, const Context& context) {
+  fmt::print("2  The same small model learns with attention and without: {} updates on made-up sentences\n\n",
+             options.training.updates);
+  std::fflush(stdout);
+  for (Rival& rival : rivals) {
+    Teller teller(rival.name);
+    const std::string path = demonstration.train(
+        rival.attention, place.file(rival.file), [&](const UpdateReport& report) { teller.update(report); }, context);
+    rival.translator = std::make_unique<Translator>(path);
+    rival.scores = demonstration.test(*rival.translator, context);
+    teller.say(fmt::format("  {:<18} BLEU {:4.1f} on {} sentences that it has not seen", rival.name,
+                           rival.scores.bleu.score, rival.scores.sentences));
+  }
+  const bool promised = target() == "avx512" || target() == "avx2";
+  fmt::print("  bits {}: this model comes out on any number of threads, {}\n\n",
+             load_model(disk(), place.file(rivals[0].file)).digest().substr(0, 16),
+             promised ? "with AVX2 or AVX-512" : "on processors of this kind");
+}
+
+void print_lengths(std::span<const Rival> rivals) {
+  fmt::print("  {:<18}", "words of a source");
+  for (const LengthClass& each : rivals[0].scores.classes) fmt::print(" {:>6}", to_text(each));
+  for (const Rival& rival : rivals) {
+    fmt::print("\n  {:<18}", rival.name);
+    for (const LengthClass& each : rival.scores.classes) fmt::print(" {:6.1f}", each.bleu);
+  }
+  fmt::print("   BLEU\n\n");
+}
+
+void compare_rivals(std::span<const Rival> rivals, const Demonstration& demonstration, const MapSettings& settings) {
+  fmt::print("3  What attention changed\n\n");
+  print_lengths(rivals);
+  const TextPair sentence = demonstration.long_sentence();
+  fmt::print("  {:<18} {}\n  {:<18} {}\n", "a long sentence", sentence.source, "right", sentence.target);
+  Translator::Result seen;
+  for (const Rival& rival : rivals) {
+    Translator::Result result = best_of(*rival.translator, sentence.source, 1);
+    fmt::print("  {:<18} {}\n", rival.name, result.text);
+    if (&rival == &rivals[0]) seen = std::move(result);
+  }
+  print_map(*rivals[0].translator, sentence.source, seen, settings);
+}
+
+void print_next(const Options& options) {
+  const std::string model = options.keep.empty() ? "" : "-m " + options.keep + "/with.model ";
+  fmt::print(
+      "Next\n"
+      "  regard translate {}--map 'I do not know why she is so angry.'\n"
+      "      a sentence of your own; without -m the models in the box, for Chinese and for English\n"
+      "  regard view 'I do not know why she is so angry.' -o map.html\n"
+      "      the same as a page on which one can point at words; .svg, .png, .pdf and more, too\n"
+      "  regard compare translate --builtin zh-en --mechanisms 'none; dot; additive' --budget 60s\n"
+      "      which mechanism learns best in a minute\n"
+      "  regard probe gradient\n"
+      "      why long sentences fall apart without attention\n"
+      "  regard list\n"
+      "      every mechanism, its formula and its paper\n",
+      model);
 }
 
 int run(const Options& options, const Context& context) {
-  check(options.run.steps > 0, "demo: --steps is ", options.run.steps, ", expected 1 or more");
-  LettersRunSettings settings = options.run;
-  settings.task.reverse = options.task == "reverse";
-  const WhenColors when = options.no_color || options.color == "never" ? WhenColors::kNever
-                          : options.color == "always"                  ? WhenColors::kAlways
-                                                                       : WhenColors::kAuto;
-  const MapSettings view = {.colors = colors_of(STDOUT_FILENO, when), .width = width_of(STDOUT_FILENO)};
-  const std::vector<std::int32_t> input = Letters::words(options.input);
-
-  LettersRun letters(settings);
-  fmt::print("Task   read letters with noise between them, write the letters {}\n",
-             settings.task.reverse ? "in reverse order" : "in the same order");
-  fmt::print("Model  GRU encoder and decoder, additive attention, {} weights ({}, {} thread{})\n",
-             letters.parameters().count(), target(), threads(), threads() == 1 ? "" : "s");
-  std::fflush(stdout);
-  {
-    ProgressLine progress(settings.steps);
-    letters.train(context, [&](const LettersRun::Moment& moment) { progress.show(moment); });
-  }
-  const LettersScore score = letters.test(kTests, context);
-  fmt::print("Test   {} of {} unseen examples exactly right ({:.1f} %)\n", score.exact, score.examples,
-             100.0 * static_cast<double>(score.exact) / static_cast<double>(score.examples));
-  fmt::print(
-      "       {:.1f} % of the letters written looked most at the letter they come from\n",
-      100.0 * static_cast<double>(score.pointed) / static_cast<double>(std::max<std::int64_t>(score.letters, 1)));
-  if (settings.seconds == 0) {
-    const bool promised = target() == "avx512" || target() == "avx2";
-    fmt::print("Bits   {:016x}: these weights come out on any number of threads, {}\n",
-               fingerprint(letters.parameters()), promised ? "with AVX2 or AVX-512" : "on processors of this kind");
-  }
-
-  if (!input.empty()) {
-    print_answer(letters.answer(input), view);
-  } else {
-    // Two unseen examples that show something: not the shortest ones, with noise to pass over.
-    int shown = 0;
-    for (std::uint64_t number = 0; shown < 2; ++number) {
-      const LettersExample example = letters.task().test(number);
-      const std::size_t letters_in = example.places.size(), noise = example.pair.source.size() - letters_in;
-      if (letters_in < 6 || noise < 2) continue;
-      print_answer(letters.answer(example.pair.source), view);
-      ++shown;
-    }
-  }
-  fmt::print("\n  {}   a row: the letter written; a column: the letter read; a cell: the weight\n",
-             heat_scale(view.colors));
+  const MapSettings settings = {.colors = colors_of(STDOUT_FILENO, when_colors(options.color)),
+                                .width = width_of(STDOUT_FILENO)};
+  const Demonstration demonstration(options.training);
+  const Place place(options.keep);
+  translate_with_the_box(settings);
+  std::array rivals = {Rival{"with attention", "additive", "with.model"}, Rival{"without", "none", "without.model"}};
+  train_rivals(rivals, demonstration, place, options, context);
+  compare_rivals(rivals, demonstration, settings);
+  print_next(options);
   return 0;
 }
 
 const AddCommand demo({
     .name = "demo",
-    .summary = "train a small model in seconds and show where it looks",
-    .example = "regard demo\nregard demo --task copy --input k#ta.c",
+    .summary = "translate, train a small model with and without attention, see what changed",
+    .example = "regard demo\nregard demo --updates 2000 --keep models-of-the-demo",
     .build = [](CLI::App& app) -> Run {
       auto options = std::make_shared<Options>();
-      app.add_option("--task", options->task, "reverse or copy")
-          ->check(CLI::IsMember({"reverse", "copy"}))
-          ->option_text("NAME");
-      app.add_option("--input", options->input, "letters of your own to look at, such as k#ta.c (a … z and . # - ~)")
-          ->option_text("TEXT");
-      app.add_option("--steps", options->run.steps, fmt::format("steps of training ({})", options->run.steps))
+      DemonstrationSettings& training = options->training;
+      app.add_option("--updates", training.updates, fmt::format("of each training ({})", training.updates))
           ->check(CLI::Range(1, 1'000'000))
           ->option_text("N");
-      app.add_option("--seconds", options->run.seconds,
-                     "stop after so many seconds (the result then depends on the machine)")
-          ->check(CLI::Range(0.0, 1e6))
-          ->option_text("S");
-      app.add_option("--seed", options->run.task.seed, "another seed, other examples and first weights (1)")
+      app.add_option("--lines", training.pairs, fmt::format("pairs to learn from ({})", training.pairs))
+          ->check(CLI::Range(100, 1'000'000))
           ->option_text("N");
+      app.add_option("--tests", training.tests, fmt::format("sentences of the test ({})", training.tests))
+          ->check(CLI::Range(1, 100'000))
+          ->option_text("N");
+      app.add_option("--seed", training.seed, "another seed, other first weights (1)")->option_text("N");
+      app.add_option("--keep", options->keep, "a folder in which the two trained models stay")->option_text("FOLDER");
       app.add_option("--color", options->color, "auto, always or never")
           ->check(CLI::IsMember({"auto", "always", "never"}))
           ->option_text("WHEN");
-      app.add_flag("--no-color", options->no_color, "shades instead of colours");
       return [options](const Context& context) { return run(*options, context); };
     },
 });

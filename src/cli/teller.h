@@ -26,7 +26,10 @@ inline std::string time_text(double seconds) {
 // What a run tells: on a terminal a line that is written over again, else a line a report.
 class Teller {
  public:
+  explicit Teller(std::string title = "") : title_(std::move(title)) {}
   ~Teller() { clear(); }
+  Teller(const Teller&) = delete;
+  Teller& operator=(const Teller&) = delete;
   void say(std::string_view line) {
     clear();
     fmt::print("{}\n", line);
@@ -36,9 +39,14 @@ class Teller {
     if (!terminal_ || report.reached.seconds - shown_ < 0.2) return;
     shown_ = report.reached.seconds;
     std::string line = text_of(report);
-    const auto width = static_cast<std::size_t>(width_of(STDERR_FILENO));
-    if (line.size() >= width) line.resize(width - 1);
-    fmt::print(stderr, "\r{}\033[K", line);
+    std::string begin = title_.empty() ? "" : title_ + "  ";
+    if (report.seconds_left) {
+      const double all = report.reached.seconds + *report.seconds_left;
+      begin += progress_bar(all > 0 ? report.reached.seconds / all : 1, kBar) + "  ";
+    }
+    const auto width = static_cast<std::size_t>(std::max(width_of(STDERR_FILENO) - 1 - display_width(begin), 0));
+    if (line.size() > width) line.resize(width);
+    fmt::print(stderr, "\r{}{}\033[K", begin, line);
     std::fflush(stderr);
     open_ = true;
   }
@@ -58,11 +66,12 @@ class Teller {
 
  private:
   static std::string text_of(const UpdateReport& report) {
-    std::string line = fmt::format("epoch {:.2f}  update {}  loss {:.4f}  rate {:.2e}  norm {:.2f}  {:.0f} tokens/s",
-                                   report.reached.epochs, report.reached.updates, report.loss, report.rate, report.norm,
-                                   report.tokens_per_second);
+    std::string line =
+        fmt::format("epoch {:.2f}  update {}  loss {:.4f}", report.reached.epochs, report.reached.updates, report.loss);
     if (report.seconds_left) line += "  left " + time_text(*report.seconds_left);
-    return line;
+    // The end of a line that is too long for the terminal is cut off.
+    return line + fmt::format("  {:.0f} tokens/s  rate {:.2e}  norm {:.2f}", report.tokens_per_second, report.rate,
+                              report.norm);
   }
   static std::string printable_line(std::string_view text) {  // blanks stay blanks
     std::string made;
@@ -78,6 +87,8 @@ class Teller {
     if (std::exchange(open_, false)) fmt::print(stderr, "\r\033[K");
   }
 
+  static constexpr int kBar = 16;  // columns
+  std::string title_;
   bool terminal_ = isatty(STDERR_FILENO) == 1, open_ = false;
   double shown_ = -1;
 };

@@ -260,6 +260,22 @@ std::string heat_map(const Tensor& weights, const MapLabels& labels, const MapSe
   return out;
 }
 
+WhenColors when_colors(std::string_view name) {
+  if (name == "always") return WhenColors::kAlways;
+  if (name == "never") return WhenColors::kNever;
+  check(name == "auto", "colours: '", name, "', expected auto, always or never");
+  return WhenColors::kAuto;
+}
+
+std::string progress_bar(double done, int width) {
+  constexpr const char* kParts[] = {"", "▏", "▎", "▍", "▌", "▋", "▊", "▉"};
+  const int eighths = static_cast<int>(std::lround(std::clamp(done, 0.0, 1.0) * 8 * width));
+  std::string bar;
+  for (int i = 0; i < eighths / 8; ++i) bar += "█";
+  bar += kParts[eighths % 8];
+  return bar + std::string(static_cast<std::size_t>(width - (eighths + 7) / 8), ' ');
+}
+
 std::string heat_scale(Colors colors) {
   std::string bar;
   if (colors == Colors::kNone) {

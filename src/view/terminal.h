@@ -19,6 +19,7 @@ namespace regard {
 
 enum class Colors { kNone, k256, kAll };
 enum class WhenColors { kAuto, kAlways, kNever };
+WhenColors when_colors(std::string_view name);  // "auto", "always", "never"
 
 // kAuto: only if `file` is a terminal that can show them, and NO_COLOR is not set. How many: COLORTERM says.
 Colors colors_of(int file, WhenColors when = WhenColors::kAuto);
@@ -36,6 +37,9 @@ std::string heat_map(const Tensor& weights, const MapLabels& labels, const MapSe
 
 // The scale of a map: "0 ░▒▓█ 1".
 std::string heat_scale(Colors colors);
+
+// How far something is, 0 … 1: "█████▌    ".
+std::string progress_bar(double done, int width);
 
 // How many columns of a terminal the text takes: Chinese characters take two, accents none.
 int display_width(std::string_view text);

@@ -8,66 +8,73 @@
 #include <fstream>
 #include <string>
 
+#include "support/folder.h"
 #include "support/shell.h"
 
 namespace regard {
 namespace {
 
-std::string bits_line(const std::string& out) {
-  const std::size_t begin = out.find("Bits ");
+// Little enough for a test: what it learns is nothing.
+const std::string kShort = "$regard demo --updates 2 --lines 300 --tests 4 ";
+
+std::string line_with(const std::string& out, const std::string& what) {
+  const std::size_t begin = out.find(what);
   return begin == std::string::npos ? "" : out.substr(begin, out.find('\n', begin) - begin);
 }
 
-TEST(Demo, ShowsScoreAndMaps) {
-  const Outcome result = shell("$regard demo --steps 40 2>/dev/null");
-  EXPECT_EQ(result.status, 0);
-  EXPECT_TRUE(has(result, " of 500 unseen examples exactly right")) << result.out;
-  EXPECT_TRUE(has(result, "\n  input   ")) << result.out;
-  EXPECT_TRUE(has(result, "\n  output  ")) << result.out;
+TEST(Demo, TranslatesTrainsAndComparesAndLeavesNothingBehind) {
+  const Folder folder;
+  const Outcome result = shell("TMPDIR=" + folder.path() + " " + kShort + "2>&1");
+  EXPECT_EQ(result.status, 0) << result.out;
+  EXPECT_TRUE(has(result, "1  The model in the box translates")) << result.out;
+  EXPECT_TRUE(has(result, "  He gets up at six every morning.\n")) << result.out;
   EXPECT_TRUE(has(result, "    ┌──")) << result.out;
-  EXPECT_TRUE(has(result, " │")) << result.out;
+  EXPECT_TRUE(has(result, "  with attention     BLEU ")) << result.out;
+  EXPECT_TRUE(has(result, "  without            BLEU ")) << result.out;
+  EXPECT_TRUE(has(result, "  a long sentence    ")) << result.out;
+  EXPECT_TRUE(has(result, "\nNext\n  regard translate ")) << result.out;
   EXPECT_EQ(result.out.find('\033'), std::string::npos) << "colours went into a pipe";
-}
-
-TEST(Demo, TellsHowFarItIsInAFewLinesWhenNobodyWatches) {
-  const Outcome result = shell("$regard demo --steps 8 2>&1 >/dev/null");
-  EXPECT_EQ(lines(result.out), 4) << result.out;
-  EXPECT_TRUE(has(result, "training  step 8 of 8   loss ")) << result.out;
   EXPECT_EQ(result.out.find('\r'), std::string::npos);
+  EXPECT_TRUE(folder.names().empty()) << folder.names()[0];
 }
 
-TEST(Demo, ColoursWhenAskedAndNotWhenForbidden) {
-  EXPECT_TRUE(has(shell("COLORTERM=truecolor $regard demo --steps 1 --color always 2>/dev/null"), "\033[48;2;"));
-  EXPECT_TRUE(has(shell("COLORTERM= $regard demo --steps 1 --color always 2>/dev/null"), "\033[48;5;"));
-  EXPECT_FALSE(has(shell("$regard demo --steps 1 --color always --no-color 2>/dev/null"), "\033["));
-}
-
-TEST(Demo, LooksAtTheInputThatItIsGiven) {
-  const Outcome result = shell("$regard demo --steps 1 --task copy --input k#ta.c 2>/dev/null");
+TEST(Demo, KeepsItsModelsWhereItIsTold) {
+  const Folder folder;
+  const Outcome result = shell(kShort + "--color always --keep " + folder / "a/b" + " 2>/dev/null");
   EXPECT_EQ(result.status, 0);
-  EXPECT_TRUE(has(result, "in the same order")) << result.out;
-  EXPECT_TRUE(has(result, "  input   k # t a . c\n")) << result.out;
+  EXPECT_TRUE(has(result, "\033[48;")) << "no colours";
+  EXPECT_TRUE(has(result, "a/b/with.model"));
+  for (const char* name : {"a/b/with.model", "a/b/without.model"}) {
+    EXPECT_EQ(shell("$regard info " + folder / name + " >/dev/null").status, 0) << name;
+  }
 }
 
 TEST(Demo, GivesTheSameBitsOnAnyThreadsAndInstructionSet) {
-  const std::string expected = bits_line(shell("$regard demo --steps 5 --threads 1 2>/dev/null").out);
+  const std::string expected = line_with(shell(kShort + "--threads 1 2>/dev/null").out, "  bits ");
   ASSERT_GT(expected.size(), 20u);
-  EXPECT_EQ(bits_line(shell("$regard demo --steps 5 --threads 2 2>/dev/null").out), expected);
-  EXPECT_NE(bits_line(shell("$regard demo --steps 5 --seed 2 2>/dev/null").out), expected);
-  const Outcome avx2 = shell("REGARD_TARGET=avx2 $regard demo --steps 5 --threads 3 2>/dev/null");
+  EXPECT_EQ(line_with(shell(kShort + "--threads 2 2>/dev/null").out, "  bits "), expected);
+  EXPECT_NE(line_with(shell(kShort + "--seed 2 2>/dev/null").out, "  bits "), expected);
+  const Outcome avx2 = shell("REGARD_TARGET=avx2 " + kShort + "--threads 3 2>/dev/null");
   if (avx2.status == 0) {  // else this processor has no AVX2
-    EXPECT_EQ(bits_line(avx2.out), expected);
+    EXPECT_EQ(line_with(avx2.out, "  bits "), expected);
   }
 }
 
 TEST(Demo, WrongOptionsAreOneLineAndStatus2) {
-  for (const char* options : {"--steps 0", "--steps ten", "--task sort", "--color sometimes", "--input K",
-                              "--seconds -1", "--seed x", "--sedd 3", "more"}) {
+  for (const char* options : {"--updates 0", "--updates ten", "--lines 3", "--color sometimes", "--seed x", "--sedd 3",
+                              "--keep /dev/null/a", "more"}) {
     const Outcome result = shell(std::string("$regard demo ") + options + " 2>&1 >/dev/null");
     EXPECT_EQ(result.status, 2) << options;
     EXPECT_EQ(lines(result.out), 1) << result.out;
     EXPECT_TRUE(result.out.starts_with("regard: ")) << result.out;
   }
+}
+
+TEST(Demo, SaysWhereItLookedForTheModelInTheBox) {
+  const Outcome result = shell("REGARD_MODELS=/nowhere $regard demo 2>&1 >/dev/null");
+  EXPECT_NE(result.status, 0);
+  EXPECT_EQ(lines(result.out), 1) << result.out;
+  EXPECT_TRUE(has(result, "/nowhere/zh-en.model")) << result.out;
 }
 
 // Whether the process waits for Control-C by now: one that comes earlier ends any program, whatever it is.
@@ -82,7 +89,7 @@ TEST(Demo, ControlCStopsItCleanly) {
   const pid_t child = fork();
   if (child == 0) {
     if (freopen("/dev/null", "w", stdout) == nullptr || freopen("/dev/null", "w", stderr) == nullptr) _exit(126);
-    execl(REGARD_BINARY_DIR "/regard", "regard", "demo", "--steps", "100000", nullptr);
+    execl(REGARD_BINARY_DIR "/regard", "regard", "demo", "--updates", "100000", nullptr);
     _exit(127);
   }
   int status = 0;

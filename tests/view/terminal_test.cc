@@ -120,5 +120,21 @@ TEST(Colors, FollowTheTerminalAndTheUsersWish) {
   EXPECT_EQ(colors_of(-1, WhenColors::kAlways), Colors::k256);
 }
 
+TEST(ProgressBar, IsAsWideAsItIsToldWhateverIsDone) {
+  EXPECT_EQ(progress_bar(0, 4), "    ");
+  EXPECT_EQ(progress_bar(1, 4), "████");
+  EXPECT_EQ(progress_bar(0.5, 4), "██  ");
+  EXPECT_EQ(progress_bar(0.625, 4), "██▌ ");
+  EXPECT_EQ(progress_bar(7, 2), "██");
+  for (int i = -1; i <= 101; ++i) EXPECT_EQ(display_width(progress_bar(i / 100.0, 10)), 10) << i;
+}
+
+TEST(WhenColors, AreKnownByName) {
+  EXPECT_EQ(when_colors("auto"), WhenColors::kAuto);
+  EXPECT_EQ(when_colors("always"), WhenColors::kAlways);
+  EXPECT_EQ(when_colors("never"), WhenColors::kNever);
+  EXPECT_THROW(when_colors("sometimes"), Error);
+}
+
 }  // namespace
 }  // namespace regard
