@@ -98,6 +98,8 @@ struct TraceItem {
 };
 
 struct Trace {
+  static constexpr std::uint64_t kMostBytes = std::uint64_t{4} << 30;  // that are read
+
   std::vector<TraceItem> items;
 
   static Trace parse(std::string bytes, const std::string& what);  // `what` names the bytes in errors
