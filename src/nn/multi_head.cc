@@ -1,6 +1,7 @@
 #include "regard/nn/multi_head.h"
 
 #include <algorithm>
+#include <cmath>
 
 #include "attention/mechanism.h"
 #include "base/check.h"
@@ -153,6 +154,36 @@ MultiHeadMemory MultiHead::prepare(const MultiHeadMemory& memory) const {
     const bool compares = from.keys.defined() || from.tokens.defined();
     made.parts.push_back({.values = from.values});
     if (compares) made.parts.back().prepared = parts_[i].attention.prepare_keys(from.keys, {.key_tokens = from.tokens});
+  }
+  return made;
+}
+
+Tensor MultiHead::value_lengths(const MultiHeadMemory& memory) const {
+  const std::int64_t width = settings_.value_width;
+  const Tensor& matrix = output_.weight().value;
+  Tensor made;
+  for (std::size_t i = 0; i < parts_.size(); ++i) {
+    const Var values = memory.parts[i].values;
+    Tape& tape = values.tape();
+    const std::int64_t batch = values[0], groups = values[1], keys = values[2];
+    if (!made.defined()) made = Tensor::zeros({batch, settings_.heads, keys});
+    const auto count = static_cast<std::int64_t>(parts_[i].heads.size());
+    for (std::int64_t h = 0; h < count; ++h) {
+      const std::int64_t head = parts_[i].heads[static_cast<std::size_t>(h)], group = h / (count / groups);
+      const Var own = reshape(slice(values, 1, group, group + 1), {batch * keys, width});
+      const Var mapped = matmul(own, tape.constant(matrix.slice(0, head * width, (head + 1) * width)));
+      const Tensor numbers = mapped.value().to(DType::kF32);
+      for (std::int64_t row = 0; row < batch * keys; ++row) {
+        double sum = 0;
+        for (std::int64_t c = 0; c < numbers[1]; ++c) {
+          const auto value = static_cast<double>(numbers.data<float>()[row * numbers[1] + c]);
+          sum += value * value;
+        }
+        const std::int64_t at = (row / keys * settings_.heads + head) * keys + row % keys;
+        made.data<float>()[at] = static_cast<float>(std::sqrt(sum));
+      }
+      tape.release(mapped);
+    }
   }
   return made;
 }
