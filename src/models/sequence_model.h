@@ -53,8 +53,8 @@ struct HeadMaps {
   Tensor norms = {};    // f32 [layers, heads, keys]: lengths of the values that were read; not defined: not known
 };
 struct EveryMap {
-  HeadMaps cross;             // the look at the source, as all_attention gives it
-  HeadMaps encoder, decoder;  // of models that look at themselves: [source, source] and [steps, steps]
+  HeadMaps cross = {};                  // the look at the source, as all_attention gives it
+  HeadMaps encoder = {}, decoder = {};  // of models that look at themselves: [source, source] and [steps, steps]
 };
 
 class SequenceModel {
