@@ -572,6 +572,17 @@ const TraceMap& TraceItem::map(std::string_view name) const {
   fail(ErrorKind::kInput, "trace: there is no map '", name, "', there is ", all.empty() ? "none" : all);
 }
 
+TraceSize size_of(const TraceItem& item) {
+  const Writer writer(Trace{{item}});
+  constexpr std::uint64_t kDescribed = 160, kDigits = 16;  // of a tensor, without its name; of the item's number
+  TraceSize made{.header = json_quote(writer.json()).size()};
+  for (const FileTensor& each : writer.tensors) {
+    made.header += kDescribed + 2 * (each.name.size() + kDigits);
+    made.data += each.bytes.size();
+  }
+  return made;
+}
+
 Trace Trace::parse(std::string bytes, const std::string& what) {
   const auto refuse = [&](const auto&... why) { fail(ErrorKind::kFile, what, why...); };
   if (bytes.size() > kMostBytes) refuse(": ", bytes.size(), " bytes, at most ", kMostBytes, " are read");
