@@ -183,4 +183,47 @@ void TraceCollector::add(const Translator& translator, std::span<const std::stri
   }
 }
 
+void TraceCollector::add(const Translator& translator, std::span<const std::string> lines,
+                         std::span<const Translator::Translation> found, std::span<const std::uint64_t> numbers,
+                         const Context& context) {
+  check(lines.size() == found.size() && lines.size() == numbers.size(), "trace: ", lines.size(), " lines, ",
+        found.size(), " translations and ", numbers.size(), " numbers");
+  std::vector<std::string> sources, titles;
+  std::vector<Translator::Result> results;
+  std::vector<TraceBeam> beams;
+  for (std::size_t i = 0; i < lines.size(); ++i) {
+    const std::vector<Translator::Result>& best = found[i].best;
+    if (translator.source().encode(lines[i]).empty()) continue;
+    for (std::size_t k = 0; k < best.size(); ++k) {
+      sources.push_back(lines[i]);
+      results.push_back(best[k]);
+      titles.push_back(text("line ", numbers[i]));
+      if (best.size() > 1) titles.back() += text(", ", k + 1, " of ", best.size());
+      beams.push_back(k == 0 ? beam_of(translator, found[i].beams) : TraceBeam());
+    }
+  }
+  add(translator, sources, results, titles, beams, context);
+}
+
+void TraceCollector::add(const Translator& translator, std::span<const TextPair> pairs,
+                         std::span<const std::uint64_t> numbers, bool join, std::int64_t longest,
+                         const Context& context) {
+  check(pairs.size() == numbers.size(), "trace: ", pairs.size(), " pairs and ", numbers.size(), " numbers");
+  std::vector<std::string> sources, titles;
+  std::vector<Translator::Result> results;
+  for (std::size_t i = 0; i < pairs.size(); ++i) {
+    std::string source = join ? joined(pairs[i].source).text : pairs[i].source;
+    std::string target = join ? joined(pairs[i].target).text : pairs[i].target;
+    std::vector<Token> tokens = translator.target().encode(target);
+    const auto most = static_cast<std::size_t>(longest);
+    if (tokens.size() > most || translator.source().encode(source).size() > most) continue;
+    titles.push_back(text("line ", numbers[i]));
+    sources.push_back(std::move(source));
+    results.push_back({.text = std::move(target), .tokens = std::move(tokens)});
+  }
+  const std::vector<double> likely = translator.log_probabilities(sources, results, settings_.batch_tokens, context);
+  for (std::size_t i = 0; i < results.size(); ++i) results[i].log_probability = likely[i];
+  add(translator, sources, results, titles, {}, context);
+}
+
 }  // namespace regard

@@ -54,6 +54,15 @@ class TraceCollector {
            std::span<const Translator::Result> results, std::span<const std::string> titles,
            std::span<const TraceBeam> beams, const Context& context = {});
 
+  // Every result of every line, with its beam at the first; `numbers`: of the lines, for titles. A line in which there
+  // was nothing to translate has no item.
+  void add(const Translator& translator, std::span<const std::string> lines,
+           std::span<const Translator::Translation> found, std::span<const std::uint64_t> numbers,
+           const Context& context = {});
+  // Pairs that are given, as regard align reads them: with --join, and without those of more tokens than `longest`.
+  void add(const Translator& translator, std::span<const TextPair> pairs, std::span<const std::uint64_t> numbers,
+           bool join, std::int64_t longest, const Context& context = {});
+
   const Trace& trace() const { return trace_; }
   std::uint64_t left_out() const { return left_out_; }
 
