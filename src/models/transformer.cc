@@ -209,7 +209,8 @@ std::vector<Tensor> Transformer::all_attention(const Batch& batch) const {
 }
 
 std::vector<EveryMap> Transformer::every_attention(const Batch& batch) const {
-  Tape tape;
+  const PooledTape pooled(this);
+  Tape& tape = *pooled;
   Traces traces;
   read(tape, batch, {}, &traces);
   struct Kind {

@@ -316,6 +316,7 @@ std::vector<Translator::Looked> Translator::look(std::span<const std::string> li
                                                  std::int64_t batch_tokens, const Context& context,
                                                  bool everywhere) const {
   const ContextScope scope(context);
+  const TapePoolScope tapes(impl_->tapes);
   const AttentionShape shape = attention_shape();
   Pairs all = pairs_of(lines, results);
   std::vector<Looked> made(lines.size());
