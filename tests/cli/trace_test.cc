@@ -7,35 +7,20 @@
 #include <fstream>
 #include <iterator>
 
-#include "support/folder.h"
-#include "support/shell.h"
+#include "cli/two_directions.h"
 #include "view/derive.h"
 
 namespace regard {
 namespace {
 
-class TraceOption : public testing::Test {
+class TraceOption : public TwoDirections {
  protected:
   static void SetUpTestSuite() {
-    folder_ = new Folder;
-    for (const char* pair : {"zh-en", "en-zh"}) {
-      const Outcome made = in(std::string("$regard train translate --builtin ") + pair +
-                              " --lines 60 --model transformer-tiny --hidden 16 --ffn 16 --heads 2 --encoder-layers 1 "
-                              "--decoder-layers 2 --tokenizer words --stop-after 2u --valid-every 2u --best-by loss "
-                              "--out " +
-                              pair + ".model 2>&1");
-      ASSERT_EQ(made.status, 0) << made.out;
-    }
+    TwoDirections::SetUpTestSuite();
     in("$regard corpus zh-en --split test --lines 12 > pairs.tsv; cut -f1 pairs.tsv > zh; cut -f2 pairs.tsv > en; "
        "sed -i '3s/.*//' zh; paste -d '\\n' zh en > both");
   }
-  static void TearDownTestSuite() {
-    delete folder_;
-    folder_ = nullptr;
-  }
-  static Outcome in(const std::string& command) { return shell("cd " + folder_->path() + " && " + command); }
   static std::string path(const std::string& name) { return *folder_ / name; }
-  inline static Folder* folder_ = nullptr;
 };
 
 TEST_F(TraceOption, ChangesNothingThatIsPrinted) {
