@@ -27,9 +27,7 @@ int run(Options& options, const Context& context) {
   const Models models = load_models(options, "align");
   const PairAligner aligner(*models.forward, models.backward.get(), options.settings);
 
-  TraceCollector collector({.alignment = options.settings.alignment,
-                            .erasure = options.trace.erasure,
-                            .batch_tokens = options.settings.batch_tokens});
+  TraceCollector collector({.alignment = options.settings.alignment, .erasure = options.trace.erasure});
 
   std::uint64_t written = 0, too_long = 0, first_long = 0;
   std::vector<TextPair> pairs;

@@ -5,6 +5,7 @@
 #include <CLI/App.hpp>
 #include <CLI/Config.hpp>
 #include <CLI/Formatter.hpp>
+#include <algorithm>
 #include <map>
 #include <memory>
 #include <optional>
@@ -37,7 +38,8 @@ struct Options {
 };
 
 TraceSettings trace_settings(const Options& options) {
-  TraceSettings settings{.erasure = options.trace.erasure, .batch_tokens = options.search.batch_tokens};
+  TraceSettings settings{.erasure = options.trace.erasure};
+  settings.batch_tokens = std::min(settings.batch_tokens, options.search.batch_tokens);
   settings.erasing.seed = options.search.seed;
   if (options.asked.layer >= 0) settings.alignment.layer = options.asked.layer;
   if (options.asked.head >= 0) settings.alignment.head = options.asked.head;

@@ -209,6 +209,10 @@ void TraceCollector::add(const Translator& translator, std::span<const TextPair>
                          std::span<const std::uint64_t> numbers, bool join, std::int64_t longest,
                          const Context& context) {
   check(pairs.size() == numbers.size(), "trace: ", pairs.size(), " pairs and ", numbers.size(), " numbers");
+  if (left_out_ > 0) {  // it is full
+    left_out_ += pairs.size();
+    return;
+  }
   std::vector<std::string> sources, titles;
   std::vector<Translator::Result> results;
   for (std::size_t i = 0; i < pairs.size(); ++i) {

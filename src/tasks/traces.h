@@ -29,7 +29,7 @@ struct TraceSettings {
   bool everywhere = true;            // also where the model looked at itself, and norms
   bool erasure = false;
   ErasureSettings erasing = {};
-  std::int64_t batch_tokens = 4096;
+  std::int64_t batch_tokens = 1024;  // a pass keeps all it made until it ends: more together only takes more memory
 };
 
 TraceItem trace_of(const Translator& translator, std::string_view line, const Translator::Result& result,
