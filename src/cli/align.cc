@@ -3,6 +3,7 @@
 
 #include "cli/align_options.h"
 #include "cli/command.h"
+#include "cli/trace_options.h"
 
 namespace regard::cli {
 namespace {
@@ -12,6 +13,7 @@ constexpr std::size_t kTogether = 512;  // pairs that are sorted by length and l
 struct Options : AlignOptions {
   std::string alignment = "hard", symmetry = "grow-diag-final-and";
   std::int64_t layer = -1, head = -2, shift = -1;  // none said
+  TraceOptions trace;
 };
 
 int run(Options& options, const Context& context) {
@@ -20,9 +22,12 @@ int run(Options& options, const Context& context) {
   if (options.head >= -1) alignment.head = options.head;
   if (options.shift >= 0) alignment.shift = options.shift;
   options.settings.symmetry = symmetry(options.symmetry);
+  options.trace.check_asked("align");
   PairReader reader = open_pairs(options);
   const Models models = load_models(options, "align");
   const PairAligner aligner(*models.forward, models.backward.get(), options.settings);
+
+  TraceCollector collector({.alignment = options.settings.alignment, .erasure = options.trace.erasure});
 
   std::uint64_t written = 0, too_long = 0, first_long = 0;
   std::vector<TextPair> pairs;
@@ -39,6 +44,9 @@ int run(Options& options, const Context& context) {
       if (aligned[i].too_long && too_long++ == 0) first_long = numbers[i];
     }
     std::fflush(stdout);
+    if (options.trace.asked()) {
+      collector.add(*models.forward, pairs, numbers, options.settings.join, options.settings.longest, context);
+    }
     pairs.clear();
     numbers.clear();
   };
@@ -49,6 +57,7 @@ int run(Options& options, const Context& context) {
   }
   flush();
   empty_until(reader.report().read + 1);
+  if (options.trace.asked()) options.trace.write(collector);
   if (reader.report().dropped() > 0) fmt::print(stderr, "{}", reader.report().text());
   if (too_long > 0) {
     fmt::print(stderr, "{} pairs left out: more than {} tokens on a side: {}:{}{}\n", too_long,
@@ -84,6 +93,7 @@ const AddCommand align({
                      "0: the step that writes a word; 1: the one after (what the model says)")
           ->check(CLI::Range(0, 1))
           ->option_text("N");
+      options->trace.add(app, false);
       return [options](const Context& context) { return run(*options, context); };
     },
 });

@@ -11,6 +11,7 @@
 #include "base/check.h"
 #include "cli/eval.h"
 #include "cli/pairs.h"
+#include "cli/trace_options.h"
 #include "io/file.h"
 #include "tasks/evaluation.h"
 
@@ -23,13 +24,18 @@ struct Options {
   PairOptions pairs;
   std::int64_t sentences = 500;
   EvaluationSettings settings;
+  TraceOptions trace;
 };
 
-int run(const Options& options, const Context& context) {
+int run(Options& options, const Context& context) {
   check(options.test.empty() != options.builtin.empty(),
         "eval translate: expected either --test with one or two files, or --builtin");
   check(!options.model.empty() || !options.hypotheses.empty(),
         "eval translate: expected a model (-m) or translations to score (--hypotheses)");
+  options.trace.check_asked("eval translate");
+  check(!options.trace.asked() || options.hypotheses.empty(),
+        "eval translate: --trace is of what the model translates, not of --hypotheses");
+  options.settings.search.beams = options.trace.beam;
   if (!options.settings.bleu.empty()) bleu_tokenizer(options.settings.bleu);  // known, before the work begins
   const TestSet set = options.builtin.empty()
                           ? read_test_set(options.pairs.files(options.test, "eval translate", "--test"), context)
@@ -38,7 +44,14 @@ int run(const Options& options, const Context& context) {
   std::vector<std::string> written;
   TranslationScores result;
   if (options.hypotheses.empty()) {
-    result = evaluate(Translator(options.model), set, options.settings, context, &written);
+    const Translator translator(options.model);
+    std::vector<Translator::Translation> found;
+    result = evaluate(translator, set, options.settings, context, &written, options.trace.asked() ? &found : nullptr);
+    if (options.trace.asked()) {
+      TraceCollector collector({.erasure = options.trace.erasure});
+      collector.add(translator, set.sources, found, set.lines, context);
+      options.trace.write(collector);
+    }
   } else {
     written = read_hypotheses(options.hypotheses, set);
     std::vector<Translator::Result> forced;
@@ -96,6 +109,7 @@ Evaluation eval_translate() {
             ->option_text("X");
         app.add_option("--out", options->out, "write the translations, a line each")->option_text("FILE");
         app.add_option("--json", options->json, "write the numbers as JSON")->option_text("FILE");
+        options->trace.add(app, true);
         app.add_option("--svg", options->svg, "draw quality by length")->option_text("FILE");
         return [options](const Context& context) { return run(*options, context); };
       }};

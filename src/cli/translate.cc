@@ -5,12 +5,14 @@
 #include <CLI/App.hpp>
 #include <CLI/Config.hpp>
 #include <CLI/Formatter.hpp>
+#include <algorithm>
 #include <map>
 #include <memory>
 #include <optional>
 
 #include "base/check.h"
 #include "cli/command.h"
+#include "cli/trace_options.h"
 #include "data/lines.h"
 #include "data/utf8.h"
 #include "models/attention_maps.h"
@@ -32,7 +34,17 @@ struct Options {
   bool map = false, scores = false, int8 = false;
   std::optional<AlignmentSettings> alignment;
   AskedAttention asked;
+  TraceOptions trace;
 };
+
+TraceSettings trace_settings(const Options& options) {
+  TraceSettings settings{.erasure = options.trace.erasure};
+  settings.batch_tokens = std::min(settings.batch_tokens, options.search.batch_tokens);
+  settings.erasing.seed = options.search.seed;
+  if (options.asked.layer >= 0) settings.alignment.layer = options.asked.layer;
+  if (options.asked.head >= 0) settings.alignment.head = options.asked.head;
+  return settings;
+}
 
 // The models that were named, or for each line the one in the box that is for its language.
 class Models {
@@ -73,7 +85,10 @@ std::size_t repair(std::string& text) {
 class Job {
  public:
   Job(const Options& options, const Context& context)
-      : options_(options), context_(context), models_(options.models, options.int8) {
+      : options_(options),
+        context_(context),
+        models_(options.models, options.int8),
+        collector_(trace_settings(options)) {
     if (!options.force.empty()) forced_.emplace(options.force);
   }
 
@@ -110,6 +125,7 @@ class Job {
     }
     for (std::size_t i = 0; i < lines_.size(); ++i) print(i, found[i].best, alignments[i]);
     std::fflush(stdout);
+    if (options_.trace.asked()) trace(found);
     first_ += lines_.size();
     lines_.clear();
     targets_.clear();
@@ -119,6 +135,7 @@ class Job {
     LineReader::Line more;
     check(!forced_ || !forced_->next(more), "translate: ", options_.force, " has more lines than the input, which has ",
           first_);
+    if (options_.trace.asked()) options_.trace.write(collector_);
     return failed_ ? 1 : 0;
   }
 
@@ -160,6 +177,19 @@ class Job {
     }
   }
 
+  // In the order of the lines, also if they are of several models.
+  void trace(const std::vector<Translator::Translation>& found) {
+    std::vector<std::uint64_t> numbers;
+    for (std::size_t i = 0; i < lines_.size(); ++i) numbers.push_back(first_ + i + 1);
+    for (std::size_t begin = 0, end = 0; begin < lines_.size(); begin = end) {
+      const Translator& translator = models_.of(lines_[begin]);
+      while (end < lines_.size() && &models_.of(lines_[end]) == &translator) ++end;
+      const std::size_t count = end - begin;
+      collector_.add(translator, std::span(lines_).subspan(begin, count), std::span(found).subspan(begin, count),
+                     std::span(numbers).subspan(begin, count), context_);
+    }
+  }
+
   void print(std::size_t i, const std::vector<Translator::Result>& best, const std::vector<std::string>& alignments) {
     const bool many = options_.search.best > 1;
     for (std::size_t k = 0; k < best.size(); ++k) {
@@ -188,6 +218,7 @@ class Job {
   Models models_;
   std::optional<LineReader> forced_;
   std::vector<std::string> lines_, targets_;
+  TraceCollector collector_;
   std::size_t first_ = 0;  // how many lines came before these
   bool failed_ = false;
 };
@@ -224,13 +255,17 @@ void check_options(const Options& options) {
   check(options.force.empty() || search.best == 1, "translate: --force has one translation a line, not --n-best ",
         search.best);
   check(options.force.empty() || options.words.empty(), "translate: --force takes lines, not words");
+  options.trace.check_asked("translate");
+  check(!options.trace.beam || (!search.sample && options.force.empty()),
+        "translate: --trace-beam is of a search: not with --sample or --force");
 }
 
 const AddCommand translate({
     .name = "translate",
     .summary = "translate lines with a trained model, and show where it looked",
     .example = "regard translate -m m.model --map '他们在看。'\n"
-               "regard translate -m a.model -m b.model --beam 8 --n-best 3 < lines.zh > lines.en",
+               "regard translate -m a.model -m b.model --beam 8 --n-best 3 < lines.zh > lines.en\n"
+               "regard translate -m m.model --trace a.trace --erasure '他们在看。'",
     .build = [](CLI::App& app) -> Run {
       auto options = std::make_shared<Options>();
       Translator::Settings& search = options->search;
@@ -291,8 +326,10 @@ const AddCommand translate({
       app.add_option("--head", options->asked.head, "which head (the mean of all; for alignments what the model says)")
           ->check(CLI::Range(0, 1000))
           ->option_text("N");
+      options->trace.add(app, true);
       return [options](const Context& context) {
         check_options(*options);
+        options->search.beams = options->trace.beam;
         if (!options->alignment_kind.empty()) {
           AlignmentSettings& alignment = options->alignment.emplace(alignment_settings(options->alignment_kind));
           alignment.level = alignment_level(options->level);

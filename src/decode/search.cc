@@ -18,7 +18,8 @@ struct Written {  // a word and what was before it: beginnings share theirs
 // What one source is looking for.
 class Looking {
  public:
-  Looking(std::int64_t longest, const SearchSettings& settings) : longest_(longest), settings_(settings) {}
+  Looking(std::int64_t longest, const SearchSettings& settings, bool records)
+      : longest_(longest), settings_(settings), records_(records) {}
 
   struct Row {                  // a beginning
     std::int32_t written = -1;  // its last word in all_, −1: none yet
@@ -27,6 +28,7 @@ class Looking {
   };
   std::vector<Row> rows = {Row{}};  // what goes on
   std::int64_t place = 0;           // of the source among those of the last step
+  SearchSteps steps = {};           // if it records
   std::int32_t word_of(const Row& row) const {
     return row.written < 0 ? settings_.begin : all_[static_cast<std::size_t>(row.written)].word;
   }
@@ -56,6 +58,12 @@ class Looking {
       return a.row != b.row ? a.row < b.row : a.word < b.word;  // one order, also among equals
     });
     std::vector<Row> next;
+    std::vector<SearchRow> went_on, ended;  // for the record
+    const auto record = [&](const Candidate& c) {
+      if (!records_) return;
+      (c.word == settings_.end ? ended : went_on)
+          .push_back({c.word, length_ == 1 ? -1 : static_cast<std::int32_t>(c.row), c.log_probability});
+    };
     const auto beam = static_cast<std::size_t>(settings_.beam);
     for (std::size_t i = 0; i < candidates.size() && next.size() < beam; ++i) {
       const Candidate& c = candidates[i];
@@ -64,9 +72,15 @@ class Looking {
         all_.push_back({before, c.word});
         next.push_back(
             {static_cast<std::int32_t>(all_.size()) - 1, static_cast<std::int32_t>(c.row), c.log_probability});
+        record(c);
       } else if (i < beam || length_ > longest_) {
         ended_.push_back({words_before(before), c.log_probability, score(c.log_probability, length_)});
+        record(c);
       }
+    }
+    if (records_) {
+      went_on.insert(went_on.end(), ended.begin(), ended.end());
+      steps.push_back(std::move(went_on));
     }
     rows = std::move(next);
     if (length_ > longest_ || (!rows.empty() && is_beaten(rows[0].log_probability))) rows.clear();
@@ -106,6 +120,7 @@ class Looking {
 
   std::int64_t longest_, length_ = 0;
   const SearchSettings& settings_;
+  bool records_;
   std::vector<Written> all_;
   Hypotheses ended_;
 };
@@ -136,16 +151,17 @@ void check_limit(const LengthLimit& limit) {
 }
 
 std::vector<Hypotheses> search(const SequenceModel& model, const Batch& batch, const SearchSettings& settings,
-                               const Context& context) {
+                               const Context& context, std::vector<SearchSteps>* steps) {
   const std::int64_t vocabulary = model.target_words();
   check_settings(settings, vocabulary);
   std::vector<Looking> all;
   std::vector<std::int32_t> running;  // sources
   for (std::int64_t row = 0; row < batch.size(); ++row) {
-    all.emplace_back(settings.limit.of(batch.lengths[static_cast<std::size_t>(row)]), settings);
+    all.emplace_back(settings.limit.of(batch.lengths[static_cast<std::size_t>(row)]), settings, steps != nullptr);
     running.push_back(static_cast<std::int32_t>(row));
   }
   std::vector<Hypotheses> found(all.size());
+  if (steps != nullptr) steps->assign(all.size(), {});
   if (all.empty()) return found;
 
   const std::unique_ptr<Decoding> decoding = model.decode(batch);
@@ -189,6 +205,7 @@ std::vector<Hypotheses> search(const SequenceModel& model, const Batch& batch, c
       looking.step(each, ids.data() + first * each, values.data() + first * each, ends.data() + first);
       if (looking.is_done()) {
         found[static_cast<std::size_t>(running[s])] = looking.found();
+        if (steps != nullptr) (*steps)[static_cast<std::size_t>(running[s])] = std::move(looking.steps);
       } else {
         still.push_back(running[s]);
       }

@@ -38,9 +38,18 @@ struct Hypothesis {
 };
 using Hypotheses = std::vector<Hypothesis>;  // best first
 
+// What a search wrote, step after step: the beginnings that go on, in their order, then those that ended.
+struct SearchRow {
+  std::int32_t word = 0;    // the end: it ended
+  std::int32_t parent = 0;  // which beginning of the step before it went on from; −1 at the first
+  double log_probability = 0;
+};
+using SearchSteps = std::vector<std::vector<SearchRow>>;
+
 void check_limit(const LengthLimit& limit);  // throws
 
+// `steps`, if it is not null, gets those of each row; what is found is the same.
 std::vector<Hypotheses> search(const SequenceModel& model, const Batch& batch, const SearchSettings& settings = {},
-                               const Context& context = {});
+                               const Context& context = {}, std::vector<SearchSteps>* steps = nullptr);
 
 }  // namespace regard

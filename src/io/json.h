@@ -48,6 +48,7 @@ class Json {  // a place in a document, which lives as long as any place in it
   Json at(std::string_view key) const;  // of an object; throws if it is not there
   std::optional<Json> find(std::string_view key) const;
   void allow_only(std::initializer_list<std::string_view> keys) const;  // throws if an object has another one
+  [[noreturn]] void wrong(const std::string& expected) const;           // throws: place, what is there, what is not
   std::string to_json() const;                                          // without blanks
 
  private:
@@ -57,7 +58,6 @@ class Json {  // a place in a document, which lives as long as any place in it
   Json(std::shared_ptr<const Document> document, std::uint32_t index) : document_(std::move(document)), index_(index) {}
   const Node& node() const;
   void expect(Kind kind, const char* name) const;
-  [[noreturn]] void wrong(const std::string& expected) const;
   void write(class JsonWriter& out) const;
 
   std::shared_ptr<const Document> document_;

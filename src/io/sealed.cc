@@ -60,8 +60,7 @@ std::string digest_of_bytes(std::string_view bytes) {
 
 void set_digest(std::string& sealed, std::string_view digest) { sealed.replace(kAt, kDigits, digest); }
 
-void write_sealed(Files& files, const std::string& path, const Format& format, const FileMetadata& metadata,
-                  std::vector<FileTensor> tensors) {
+std::string sealed_header(const Format& format, const FileMetadata& metadata, std::vector<FileTensor>& tensors) {
   in_file_order(tensors);
   FileMetadata whole = {{"digest", kZeros},
                         {"format", fmt::format("{} {}.{}", format.name, format.major, format.minor)}};
@@ -71,10 +70,37 @@ void write_sealed(Files& files, const std::string& path, const Format& format, c
   digest.add(header);
   for (const FileTensor& tensor : tensors) digest.add(tensor.bytes);
   set_digest(header, digest.text());
+  return header;
+}
+
+void write_sealed(Files& files, const std::string& path, const Format& format, const FileMetadata& metadata,
+                  std::vector<FileTensor> tensors) {
+  const std::string header = sealed_header(format, metadata, tensors);
   replace_file(files, path, [&](FileWriter& out) {
     out.write(header);
     for (const FileTensor& tensor : tensors) out.write(tensor.bytes);
   });
+}
+
+FormatVersion version_of(std::string_view said, const std::string& what, const Format& format) {
+  const auto refuse = [&](const auto&... why) { fail(ErrorKind::kFile, what, why...); };
+  const std::size_t blank = said.find(' '), dot = said.find('.', blank);
+  if (blank == std::string_view::npos || dot == std::string_view::npos || said.substr(0, blank) != format.name) {
+    refuse(" is not a ", format.name, " file: it says ", json_quote(said));
+  }
+  FormatVersion version;
+  const auto number = [&](std::string_view text, int& value) {
+    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+    if (error != std::errc() || end != text.data() + text.size() || value < 0)
+      refuse(": no version in ", json_quote(said));
+  };
+  number(said.substr(blank + 1, dot - blank - 1), version.major);
+  number(said.substr(dot + 1), version.minor);
+  if (version.major > format.major) {
+    refuse(" has format ", version.major, ".", version.minor, ", this version of Regard reads ", format.major,
+           ".x at most; a newer Regard is needed");
+  }
+  return version;
 }
 
 Sealed parse_sealed(std::string bytes, const std::string& what, const Format& format) {
@@ -85,25 +111,10 @@ Sealed parse_sealed(std::string bytes, const std::string& what, const Format& fo
   if (digest != expected) refuse(" is damaged: its digest should be ", digest, ", it is ", expected);
 
   const std::string_view all = bytes;
-  const std::string_view found = all.substr(kFormatAt, std::min<std::size_t>(all.substr(kFormatAt, 64).find('"'), 64));
-  const std::size_t blank = found.find(' '), dot = found.find('.', blank);
-  if (blank == std::string_view::npos || dot == std::string_view::npos || found.substr(0, blank) != format.name) {
-    refuse(" is not a ", format.name, " file: it says ", json_quote(found));
-  }
-  int major = -1, minor = -1;
-  const auto number = [&](std::string_view text, int& value) {
-    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-    if (error != std::errc() || end != text.data() + text.size() || value < 0)
-      refuse(": no version in ", json_quote(found));
-  };
-  number(found.substr(blank + 1, dot - blank - 1), major);
-  number(found.substr(dot + 1), minor);
-  if (major > format.major) {
-    refuse(" has format ", major, ".", minor, ", this version of Regard reads ", format.major,
-           ".x at most; a newer Regard is needed");
-  }
-  return {.major = major,
-          .minor = minor,
+  const FormatVersion version =
+      version_of(all.substr(kFormatAt, std::min<std::size_t>(all.substr(kFormatAt, 64).find('"'), 64)), what, format);
+  return {.major = version.major,
+          .minor = version.minor,
           .digest = std::move(digest),
           .content = Safetensors::parse(std::move(bytes), what)};
 }

@@ -35,6 +35,15 @@ void write_sealed(Files& files, const std::string& path, const Format& format, c
 Sealed read_sealed(Files& files, const std::string& path, const Format& format);
 Sealed parse_sealed(std::string bytes, const std::string& what, const Format& format);
 
+// Everything before the data of such a file, for those who keep it in memory. Puts the tensors in order.
+std::string sealed_header(const Format& format, const FileMetadata& metadata, std::vector<FileTensor>& tensors);
+
+struct FormatVersion {
+  int major = 0, minor = 0;
+};
+// Of "regard-model 1.0"; throws if that names another format or a newer major version.
+FormatVersion version_of(std::string_view said, const std::string& what, const Format& format);
+
 std::string_view format_of(std::string_view sealed);  // the name it says; "" if it has no place for one
 std::string digest_of(std::string_view sealed);       // what should stand in it; "" if it has no place for a digest
 std::string digest_of_bytes(std::string_view bytes);  // of anything

@@ -12,18 +12,26 @@ Tensor view_of(const Tensor& all, std::int64_t layer, std::int64_t head) {
 
 }  // namespace
 
+Tensor heads_of(const AttentionShape& shape, std::int64_t rows, std::int64_t columns,
+                const std::function<Tensor(std::int64_t layer, std::int64_t head)>& weights) {
+  Tensor made = Tensor::zeros({shape.layers, shape.heads, rows, columns});
+  for (std::int64_t layer = 0; layer < shape.layers; ++layer) {
+    for (std::int64_t head = 0; head < shape.heads; ++head) {
+      const Tensor one = weights(layer, head).to(DType::kF32);
+      view_of(made, layer, head).copy_from(one.slice(0, 0, rows).slice(1, 0, columns));
+    }
+  }
+  return made;
+}
+
 std::vector<Tensor> maps_of(const Batch& batch, const AttentionShape& shape,
                             const std::function<Tensor(const MapPlace&)>& weights) {
   std::vector<Tensor> maps;
   for (std::int64_t row = 0; row < batch.size(); ++row) {
     const std::int64_t steps = target_steps(batch, row), keys = batch.lengths[static_cast<std::size_t>(row)];
-    maps.push_back(Tensor::zeros({shape.layers, shape.heads, steps, keys}));
-    for (std::int64_t layer = 0; layer < shape.layers; ++layer) {
-      for (std::int64_t head = 0; head < shape.heads; ++head) {
-        const Tensor one = weights({row, layer, head, steps}).to(DType::kF32);
-        view_of(maps.back(), layer, head).copy_from(one.slice(0, 0, steps).slice(1, 0, keys));
-      }
-    }
+    maps.push_back(heads_of(shape, steps, keys, [&](std::int64_t layer, std::int64_t head) {
+      return weights({row, layer, head, steps});
+    }));
   }
   return maps;
 }
@@ -43,6 +51,13 @@ Tensor map_of(const Tensor& all, const AskedAttention& asked) {
     for (std::int64_t i = 0; i < sum.size(); ++i) sum.data<float>()[i] /= static_cast<float>(heads);
   }
   return sum;
+}
+
+std::vector<EveryMap> SequenceModel::every_attention(const Batch& batch) const {
+  std::vector<EveryMap> made(static_cast<std::size_t>(batch.size()));
+  std::vector<Tensor> cross = all_attention(batch);
+  for (std::size_t row = 0; row < cross.size(); ++row) made[row].cross.weights = std::move(cross[row]);
+  return made;
 }
 
 std::vector<Tensor> SequenceModel::attention(const Batch& batch, const Asked& asked) const {

@@ -19,6 +19,10 @@ struct MapPlace {
 std::vector<Tensor> maps_of(const Batch& batch, const AttentionShape& shape,
                             const std::function<Tensor(const MapPlace&)>& weights);
 
+// The same of one row: weights(layer, head) gives at least [rows, columns].
+Tensor heads_of(const AttentionShape& shape, std::int64_t rows, std::int64_t columns,
+                const std::function<Tensor(std::int64_t layer, std::int64_t head)>& weights);
+
 // One map [steps, keys] of all, [layers, heads, steps, keys]: of a head, or the mean of the heads of a layer.
 Tensor map_of(const Tensor& all, const AskedAttention& asked);
 

@@ -16,6 +16,25 @@ Var mean_of(Tape& tape, const std::vector<Var>& log_probabilities) {
   return multiply(sum, tape.constant(share));
 }
 
+// each[model][row] is [layers, heads, …]: put together, layers one after another, zeros for missing heads.
+std::vector<Tensor> by_layer(const std::vector<std::vector<Tensor>>& each, const AttentionShape& shape) {
+  std::vector<Tensor> all;
+  std::int64_t first = 0;
+  for (const std::vector<Tensor>& maps : each) {
+    for (std::size_t row = 0; row < maps.size(); ++row) {
+      const Tensor& map = maps[row];
+      if (row == all.size()) {
+        Shape whole{shape.layers, shape.heads};
+        for (int i = 2; i < map.rank(); ++i) whole = whole.plus(map[i]);
+        all.push_back(Tensor::zeros(whole));
+      }
+      all[row].slice(0, first, first + map[0]).slice(1, 0, map[1]).copy_from(map);
+    }
+    if (!maps.empty()) first += maps[0][0];
+  }
+  return all;
+}
+
 }  // namespace
 
 Ensemble::Ensemble(std::vector<const SequenceModel*> models) : models_(std::move(models)) {
@@ -83,19 +102,35 @@ AttentionShape Ensemble::attention_shape() const {
 }
 
 std::vector<Tensor> Ensemble::all_attention(const Batch& batch) const {
-  const AttentionShape shape = attention_shape();
-  std::vector<Tensor> all;
-  std::int64_t first = 0;
-  for (const SequenceModel* each : models_) {
-    const std::vector<Tensor> maps = each->all_attention(batch);
-    for (std::size_t row = 0; row < maps.size(); ++row) {
-      const Tensor& map = maps[row];
-      if (row == all.size()) all.push_back(Tensor::zeros({shape.layers, shape.heads, map[2], map[3]}));
-      all[row].slice(0, first, first + map[0]).slice(1, 0, map[1]).copy_from(map);
+  std::vector<std::vector<Tensor>> each;
+  for (const SequenceModel* model : models_) each.push_back(model->all_attention(batch));
+  return by_layer(each, attention_shape());
+}
+
+std::vector<EveryMap> Ensemble::every_attention(const Batch& batch) const {
+  std::vector<std::vector<Tensor>> weights, norms;
+  std::vector<EveryMap> made;
+  bool known = true;  // the norms of all
+  for (const SequenceModel* model : models_) {
+    std::vector<EveryMap> maps = model->every_attention(batch);
+    weights.emplace_back();
+    norms.emplace_back();
+    if (model->attention_shape().layers > 0) {
+      for (const EveryMap& each : maps) {
+        weights.back().push_back(each.cross.weights);
+        norms.back().push_back(each.cross.norms);
+        known &= each.cross.norms.defined();
+      }
     }
-    first += each->attention_shape().layers;
+    if (made.empty()) made = std::move(maps);
   }
-  return all;
+  const std::vector<Tensor> all = by_layer(weights, attention_shape());
+  const std::vector<Tensor> lengths = known ? by_layer(norms, attention_shape()) : std::vector<Tensor>();
+  for (std::size_t row = 0; row < made.size(); ++row) {
+    made[row].cross = {.weights = row < all.size() ? all[row] : Tensor(),
+                       .norms = row < lengths.size() ? lengths[row] : Tensor()};
+  }
+  return made;
 }
 
 }  // namespace regard

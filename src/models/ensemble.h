@@ -5,7 +5,8 @@
 //     search(both, batch, {.beam = 5});
 //
 // Their maps are put together by layer: [layers of all, the most heads, steps, source], zeros where a model has fewer
-// heads. It decodes and scores; it is not trained.
+// heads. Where models look at themselves is a matter of each alone: of these maps one sees the first model's. An
+// ensemble decodes and scores; it is not trained.
 #pragma once
 
 #include <memory>
@@ -25,6 +26,7 @@ class Ensemble : public SequenceModel {
   std::int64_t target_words() const override { return models_[0]->target_words(); }
   AttentionShape attention_shape() const override;
   std::vector<Tensor> all_attention(const Batch& batch) const override;
+  std::vector<EveryMap> every_attention(const Batch& batch) const override;
 
  private:
   class Steps;

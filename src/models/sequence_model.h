@@ -47,6 +47,16 @@ struct AttentionShape {
   std::int64_t layers = 0, heads = 0;  // that look at the source; 0: none does
 };
 
+// Where one attention of a model looked, for one row of a batch.
+struct HeadMaps {
+  Tensor weights = {};  // f32 [layers, heads, queries, keys]; not defined: the model has no such attention
+  Tensor norms = {};    // f32 [layers, heads, keys]: lengths of the values that were read; not defined: not known
+};
+struct EveryMap {
+  HeadMaps cross = {};                  // the look at the source, as all_attention gives it
+  HeadMaps encoder = {}, decoder = {};  // of models that look at themselves: [source, source] and [steps, steps]
+};
+
 class SequenceModel {
  public:
   using Asked = AskedAttention;
@@ -70,6 +80,8 @@ class SequenceModel {
   // row, length of its source], the step that writes the end included. Empty for models without attention.
   virtual AttentionShape attention_shape() const = 0;
   virtual std::vector<Tensor> all_attention(const Batch& batch) const = 0;
+  // The same and all others, of every row.
+  virtual std::vector<EveryMap> every_attention(const Batch& batch) const;
   // One layer and head of it, [target steps, length of the source]; throws if there is none such.
   std::vector<Tensor> attention(const Batch& batch, const Asked& asked = {}) const;
 };

@@ -133,8 +133,12 @@ Var Transformer::encode(Tape& tape, const Batch& batch, const Pass& pass, Traces
     AttendOptions options = looking(pass, site + kSelfWeights);
     options.lengths = batch.lengths;
     const Var seen = before(layer.self_norm, x);
-    MultiHeadResult self = layer.self(seen, seen, seen, options);
-    if (traces != nullptr) traces->encoder.push_back(std::move(self.trace));
+    MultiHeadMemory memory = layer.self.remember(seen, seen);
+    MultiHeadResult self = layer.self.read(seen, memory, options);
+    if (traces != nullptr) {
+      traces->encoder.push_back(std::move(self.trace));
+      traces->encoder_read.push_back(std::move(memory));
+    }
     x = after(layer.self_norm, x, drop(self.output, settings_.dropout, pass, site + kSelf));
     x = after(layer.ffn_norm, x, feed_forward(layer.inner, layer.outer, before(layer.ffn_norm, x), pass, site));
   }
@@ -150,13 +154,20 @@ Var Transformer::read(Tape& tape, const Batch& batch, const LossOptions& loss_op
     const DecoderLayer& layer = decoder_[i];
     const std::uint64_t site = decoder_site(i);
     const Var seen = before(layer.self_norm, x);
-    MultiHeadResult self = layer.self(seen, seen, seen, looking(pass, site + kSelfWeights));
-    if (traces != nullptr) traces->decoder.push_back(std::move(self.trace));
+    MultiHeadMemory own = layer.self.remember(seen, seen);
+    MultiHeadResult self = layer.self.read(seen, own, looking(pass, site + kSelfWeights));
     x = after(layer.self_norm, x, drop(self.output, settings_.dropout, pass, site + kSelf));
     AttendOptions options = looking(pass, site + kCrossWeights);
     options.lengths = batch.lengths;
-    MultiHeadResult crossed = layer.cross(before(layer.cross_norm, x), encoded, encoded, options);
-    if (traces != nullptr) traces->cross.push_back(std::move(crossed.trace));
+    const Var asking = before(layer.cross_norm, x);
+    MultiHeadMemory memory = layer.cross.remember(encoded, encoded);
+    MultiHeadResult crossed = layer.cross.read(asking, memory, options);
+    if (traces != nullptr) {
+      traces->decoder.push_back(std::move(self.trace));
+      traces->decoder_read.push_back(std::move(own));
+      traces->cross.push_back(std::move(crossed.trace));
+      traces->cross_read.push_back(std::move(memory));
+    }
     x = after(layer.cross_norm, x, drop(crossed.output, settings_.dropout, pass, site + kCross));
     x = after(layer.ffn_norm, x, feed_forward(layer.inner, layer.outer, before(layer.ffn_norm, x), pass, site));
   }
@@ -195,6 +206,53 @@ std::vector<Tensor> Transformer::all_attention(const Batch& batch) const {
     return traces.cross[static_cast<std::size_t>(place.layer)].weights(
         {.item = place.row, .head = place.head, .queries = Range{0, place.steps}});
   });
+}
+
+std::vector<EveryMap> Transformer::every_attention(const Batch& batch) const {
+  const PooledTape pooled(this);
+  Tape& tape = *pooled;
+  Traces traces;
+  read(tape, batch, {}, &traces);
+  struct Kind {
+    HeadMaps EveryMap::*to;
+    const std::vector<MultiHeadTrace>& layers;
+    std::vector<Tensor> lengths;  // of values, [batch, heads, keys] a layer
+  };
+  std::vector<Kind> kinds;
+  const auto add = [&](HeadMaps EveryMap::*to, const std::vector<MultiHeadTrace>& layers,
+                       const std::vector<MultiHeadMemory>& memories, const auto& heads_at) {
+    Kind& kind = kinds.emplace_back(Kind{to, layers, {}});
+    for (std::size_t i = 0; i < layers.size(); ++i) kind.lengths.push_back(heads_at(i).value_lengths(memories[i]));
+  };
+  add(
+      &EveryMap::cross, traces.cross, traces.cross_read, [&](std::size_t i) -> auto& { return decoder_[i].cross; });
+  add(
+      &EveryMap::encoder, traces.encoder,
+      traces.encoder_read, [&](std::size_t i) -> auto& { return encoder_[i].self; });
+  add(
+      &EveryMap::decoder, traces.decoder,
+      traces.decoder_read, [&](std::size_t i) -> auto& { return decoder_[i].self; });
+  std::vector<EveryMap> made(static_cast<std::size_t>(batch.size()));
+  for (std::int64_t row = 0; row < batch.size(); ++row) {
+    const std::int64_t steps = target_steps(batch, row), source = batch.lengths[static_cast<std::size_t>(row)];
+    for (const Kind& kind : kinds) {
+      if (kind.layers.empty()) continue;
+      const AttentionShape shape{static_cast<std::int64_t>(kind.layers.size()), settings_.heads};
+      const std::int64_t queries = kind.to == &EveryMap::encoder ? source : steps;
+      const std::int64_t keys = kind.to == &EveryMap::decoder ? steps : source;
+      HeadMaps& maps = made[static_cast<std::size_t>(row)].*kind.to;
+      maps.weights = heads_of(shape, queries, keys, [&](std::int64_t layer, std::int64_t head) {
+        return kind.layers[static_cast<std::size_t>(layer)].weights(
+            {.item = row, .head = head, .queries = Range{0, queries}});
+      });
+      maps.norms = Tensor::empty({shape.layers, shape.heads, keys});
+      for (std::int64_t layer = 0; layer < shape.layers; ++layer) {
+        const Tensor lengths = kind.lengths[static_cast<std::size_t>(layer)].slice(0, row, row + 1).slice(2, 0, keys);
+        maps.norms.slice(0, layer, layer + 1).copy_from(lengths);
+      }
+    }
+  }
+  return made;
 }
 
 // One batch step by step. Keys and values of the target are kept as each step made them, and found by the rows' past;

@@ -59,6 +59,7 @@ class Transformer : public SequenceModel {
   std::int64_t target_words() const override { return settings_.target_words; }
   AttentionShape attention_shape() const override { return {settings_.decoder_layers, settings_.heads}; }
   std::vector<Tensor> all_attention(const Batch& batch) const override;
+  std::vector<EveryMap> every_attention(const Batch& batch) const override;
 
   const TransformerSettings& settings() const { return settings_; }
 
@@ -88,6 +89,7 @@ class Transformer : public SequenceModel {
   Var feed_forward(const Linear& inner, const Linear& outer, Var x, const Pass& pass, std::uint64_t site) const;
   struct Traces {  // of each layer, for those who want to know
     std::vector<MultiHeadTrace> encoder, decoder, cross;
+    std::vector<MultiHeadMemory> encoder_read, decoder_read, cross_read;  // what they looked at
   };
   Var encode(Tape& tape, const Batch& batch, const Pass& pass, Traces* traces = nullptr) const;  // [batch, time, width]
   Var read(Tape& tape, const Batch& batch, const LossOptions& options, Traces* traces) const;  // [batch · steps, width]

@@ -1,6 +1,8 @@
 #include "regard/nn/multi_head.h"
 
 #include <algorithm>
+#include <cmath>
+#include <functional>
 
 #include "attention/mechanism.h"
 #include "base/check.h"
@@ -155,6 +157,66 @@ MultiHeadMemory MultiHead::prepare(const MultiHeadMemory& memory) const {
     const bool compares = from.keys.defined() || from.tokens.defined();
     made.parts.push_back({.values = from.values});
     if (compares) made.parts.back().prepared = parts_[i].attention.prepare_keys(from.keys, {.key_tokens = from.tokens});
+  }
+  return made;
+}
+
+namespace {
+
+// W·Wᵀ of a dense matrix, so that |v·W|² = v·(W·Wᵀ)·vᵀ: as wide as v, not as W.
+Tensor with_itself(const Tensor& matrix) {
+  const std::int64_t rows = matrix[0], columns = matrix[1];
+  const Tensor wide = matrix.to(DType::kF64);
+  Tensor made = Tensor::empty({rows, rows}, DType::kF64);
+  for (std::int64_t i = 0; i < rows; ++i) {
+    for (std::int64_t j = 0; j < rows; ++j) {
+      double sum = 0;
+      for (std::int64_t c = 0; c < columns; ++c) {
+        sum += wide.data<double>()[i * columns + c] * wide.data<double>()[j * columns + c];
+      }
+      made.data<double>()[i * rows + j] = sum;
+    }
+  }
+  return made.to(matrix.dtype());
+}
+
+template <class T>
+void lengths_of(const Tensor& values, const Tensor& mapped, const std::function<float&(std::int64_t row)>& length) {
+  const std::int64_t width = values[1];
+  for (std::int64_t row = 0; row < values[0]; ++row) {
+    const T *const a = values.data<T>() + row * width, *const b = mapped.data<T>() + row * width;
+    double sum = 0;
+    for (std::int64_t c = 0; c < width; ++c) sum += static_cast<double>(a[c]) * static_cast<double>(b[c]);
+    length(row) = static_cast<float>(std::sqrt(std::max(sum, 0.0)));
+  }
+}
+
+}  // namespace
+
+Tensor MultiHead::value_lengths(const MultiHeadMemory& memory) const {
+  const std::int64_t width = settings_.value_width;
+  const Tensor& matrix = output_.weight().value;
+  Tensor made;
+  for (std::size_t i = 0; i < parts_.size(); ++i) {
+    const Var values = memory.parts[i].values;
+    Tape& tape = values.tape();
+    const std::int64_t batch = values[0], groups = values[1], keys = values[2];
+    if (!made.defined()) made = Tensor::zeros({batch, settings_.heads, keys});
+    const auto count = static_cast<std::int64_t>(parts_[i].heads.size());
+    for (std::int64_t h = 0; h < count; ++h) {
+      const std::int64_t head = parts_[i].heads[static_cast<std::size_t>(h)], group = h / (count / groups);
+      const Var own = reshape(slice(values, 1, group, group + 1), {batch * keys, width});
+      const Var mapped = matmul(own, tape.constant(with_itself(matrix.slice(0, head * width, (head + 1) * width))));
+      const auto length = [&](std::int64_t row) -> float& {
+        return made.data<float>()[(row / keys * settings_.heads + head) * keys + row % keys];
+      };
+      if (own.dtype() == DType::kF64) {
+        lengths_of<double>(own.value(), mapped.value(), length);
+      } else {
+        lengths_of<float>(own.value(), mapped.value(), length);
+      }
+      tape.release(mapped);
+    }
   }
   return made;
 }

@@ -171,11 +171,12 @@ std::vector<Translator::Result> force_references(const Translator& translator, c
 }
 
 TranslationScores evaluate(const Translator& translator, const TestSet& set, const EvaluationSettings& settings,
-                           const Context& context, std::vector<std::string>* written) {
+                           const Context& context, std::vector<std::string>* written,
+                           std::vector<Translator::Translation>* found) {
   std::vector<std::string> texts;
-  for (Translator::Translation& each : translator.translate(set.sources, settings.search, context)) {
-    texts.push_back(each.best.empty() ? "" : std::move(each.best[0].text));
-  }
+  std::vector<Translator::Translation> all = translator.translate(set.sources, settings.search, context);
+  for (const Translator::Translation& each : all) texts.push_back(each.best.empty() ? "" : each.best[0].text);
+  if (found != nullptr) *found = std::move(all);
   const TranslationScores result = evaluate(set, texts, settings, force_references(translator, set, context));
   if (written != nullptr) *written = std::move(texts);
   return result;

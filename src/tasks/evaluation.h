@@ -69,9 +69,10 @@ std::string usual_bleu(std::span<const std::string> references);
 // What was written for each source; forced: how likely the model finds the references, if there is one.
 TranslationScores evaluate(const TestSet& set, std::span<const std::string> written,
                            const EvaluationSettings& settings = {}, std::span<const Translator::Result> forced = {});
-// Translates and scores. `written`, if it is not null, gets the translations.
+// Translates and scores. `written`, if it is not null, gets the translations, `found` all that the translator gave.
 TranslationScores evaluate(const Translator& translator, const TestSet& set, const EvaluationSettings& settings = {},
-                           const Context& context = {}, std::vector<std::string>* written = nullptr);
+                           const Context& context = {}, std::vector<std::string>* written = nullptr,
+                           std::vector<Translator::Translation>* found = nullptr);
 std::vector<Translator::Result> force_references(const Translator& translator, const TestSet& set,
                                                  const Context& context = {});
 

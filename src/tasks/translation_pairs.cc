@@ -43,15 +43,21 @@ void for_each_batch(
 }
 
 std::vector<Hypotheses> search_all(const SequenceModel& model, const std::vector<SequencePair>& pairs,
-                                   const SearchSettings& settings, std::int64_t tokens, const Context& context) {
+                                   const SearchSettings& settings, std::int64_t tokens, const Context& context,
+                                   std::vector<SearchSteps>* steps) {
   std::vector<Hypotheses> found(pairs.size());
+  if (steps != nullptr) steps->assign(pairs.size(), {});
   std::vector<SequencePair> sources;
   for (const SequencePair& pair : pairs) sources.push_back({.id = pair.id, .source = pair.source});
   for_each_batch(sources, std::max<std::int64_t>(1, tokens / settings.beam), {settings.begin, settings.end},
                  [&](const Batch& batch, const auto& number) {
-                   std::vector<Hypotheses> some = search(model, batch, settings, context);
+                   std::vector<SearchSteps> written;
+                   std::vector<Hypotheses> some =
+                       search(model, batch, settings, context, steps == nullptr ? nullptr : &written);
                    for (std::size_t row = 0; row < some.size(); ++row) {
-                     found[number(static_cast<std::int64_t>(row))] = std::move(some[row]);
+                     const std::size_t to = number(static_cast<std::int64_t>(row));
+                     found[to] = std::move(some[row]);
+                     if (steps != nullptr) (*steps)[to] = std::move(written[row]);
                    }
                  });
   return found;

@@ -25,6 +25,7 @@ void for_each_batch(
 
 // What is found for each source, in the order of the pairs; their targets are not looked at.
 std::vector<Hypotheses> search_all(const SequenceModel& model, const std::vector<SequencePair>& pairs,
-                                   const SearchSettings& settings, std::int64_t tokens, const Context& context);
+                                   const SearchSettings& settings, std::int64_t tokens, const Context& context,
+                                   std::vector<SearchSteps>* steps = nullptr);
 
 }  // namespace regard

@@ -74,6 +74,9 @@ struct Translator::Impl {
   // What is drawn is keyed by the line, so that it is the same wherever the line stands.
   std::vector<Hypotheses> draw(const std::vector<SequencePair>& pairs, const std::vector<RandomKey>& keys,
                                const Settings& settings, const LengthLimit& limit, const Context& context) const;
+  // Of every pair the logarithm for each token of its target and for the end.
+  void force(const std::vector<SequencePair>& pairs, std::int64_t batch_tokens, const Context& context,
+             std::vector<std::vector<float>>& found) const;
 };
 
 Translator::Translator(const std::vector<std::string>& paths, bool int8) : impl_(std::make_unique<Impl>()) {
@@ -126,6 +129,20 @@ std::vector<Hypotheses> Translator::Impl::draw(const std::vector<SequencePair>& 
   return found;
 }
 
+void Translator::Impl::force(const std::vector<SequencePair>& pairs, std::int64_t batch_tokens, const Context& context,
+                             std::vector<std::vector<float>>& found) const {
+  Tape tape;
+  for_each_batch(pairs, batch_tokens, ends, [&](const Batch& batch, const auto& number) {
+    stop_if_asked(context);
+    const Tensor each = model->loss(tape, batch).log_probabilities;
+    for (std::int64_t row = 0; row < batch.size(); ++row) {
+      const std::int64_t steps = target_steps(batch, row);
+      for (std::int64_t t = 0; t < steps; ++t) found[number(row)].push_back(each.data<float>()[t * batch.size() + row]);
+    }
+    tape.reset();
+  });
+}
+
 std::vector<Translator::Translation> Translator::translate(std::span<const std::string> lines, const Settings& settings,
                                                            const Context& context) const {
   const ContextScope scope(context);
@@ -152,15 +169,17 @@ std::vector<Translator::Translation> Translator::translate(std::span<const std::
     }
   }
   const LengthLimit limit{.words = settings.longest};
-  const std::vector<Hypotheses> found = settings.sample ? impl_->draw(pairs, keys, settings, limit, context)
-                                                        : search_all(*impl_->model, pairs,
-                                                                     {.begin = impl_->ends.begin,
-                                                                      .end = impl_->ends.end,
-                                                                      .beam = settings.beam,
-                                                                      .best = settings.best,
-                                                                      .penalty = settings.length_penalty,
-                                                                      .limit = limit},
-                                                                     settings.batch_tokens, context);
+  std::vector<SearchSteps> steps;
+  const std::vector<Hypotheses> found =
+      settings.sample ? impl_->draw(pairs, keys, settings, limit, context)
+                      : search_all(*impl_->model, pairs,
+                                   {.begin = impl_->ends.begin,
+                                    .end = impl_->ends.end,
+                                    .beam = settings.beam,
+                                    .best = settings.best,
+                                    .penalty = settings.length_penalty,
+                                    .limit = limit},
+                                   settings.batch_tokens, context, settings.beams ? &steps : nullptr);
   std::vector<Translation> made(lines.size());
   for (Translation& each : made) each.best.resize(1);  // what has no words is translated by nothing
   std::vector<bool> begun(lines.size(), false);
@@ -170,6 +189,7 @@ std::vector<Translator::Translation> Translator::translate(std::span<const std::
     // The n-th best of a cut line is made of the n-th best of its parts, as long as all have one.
     if (!begun[line] || best.size() > found[p].size()) best.resize(found[p].size());
     begun[line] = true;
+    if (!steps.empty()) made[line].beams.push_back(std::move(steps[p]));
     for (std::size_t i = 0; i < best.size(); ++i) {
       const Hypothesis& h = found[p][i];
       const std::size_t begin = join(best[i].text, target().decode(h.words));
@@ -195,73 +215,173 @@ std::vector<Translator::Result> Translator::force(std::span<const TextPair> give
     results.push_back({.text = each.target, .tokens = target().encode(each.target)});
     pairs.push_back({pairs.size(), source_ids(source(), each.source), ids_of(results.back().tokens)});
   }
-  Tape tape;
-  for_each_batch(pairs, settings.batch_tokens, impl_->ends, [&](const Batch& batch, const auto& number) {
-    stop_if_asked(context);
-    const Tensor each = impl_->model->loss(tape, batch).log_probabilities;
-    for (std::int64_t row = 0; row < batch.size(); ++row) {
-      Result& result = results[number(row)];
-      const std::int64_t steps = target_steps(batch, row);
-      for (std::int64_t t = 0; t < steps; ++t) {
-        result.each.push_back(each.data<float>()[t * batch.size() + row]);
-        result.log_probability += static_cast<double>(result.each.back());
-      }
-      result.score = result.log_probability / std::pow(static_cast<double>(steps), settings.length_penalty);
-    }
-    tape.reset();
-  });
+  std::vector<std::vector<float>> found(pairs.size());
+  impl_->force(pairs, settings.batch_tokens, context, found);
+  for (std::size_t i = 0; i < found.size(); ++i) {
+    Result& result = results[i];
+    result.each = std::move(found[i]);
+    for (const float each : result.each) result.log_probability += static_cast<double>(each);
+    result.score = result.log_probability / std::pow(static_cast<double>(result.each.size()), settings.length_penalty);
+  }
   return results;
 }
 
-std::vector<Translator::Looked> Translator::look(std::span<const std::string> lines, std::span<const Result> results,
-                                                 std::int64_t batch_tokens, const Context& context) const {
-  check(lines.size() == results.size(), "look: ", lines.size(), " lines and ", results.size(), " results");
-  const ContextScope scope(context);
-  const AttentionShape shape = attention_shape();
+// Lines and results as the model sees them, a pair a part.
+struct Translator::Pairs {
   struct Place {  // of a part: where its first row and column are in the map of the whole
     std::size_t line;
     std::int64_t row, column;
   };
-  std::vector<Looked> made(lines.size());
   std::vector<Place> places;
   std::vector<SequencePair> pairs;
+  std::vector<std::vector<Token>> sources;  // of each line
+};
+
+Translator::Pairs Translator::pairs_of(std::span<const std::string> lines, std::span<const Result> results) const {
+  check(lines.size() == results.size(), "look: ", lines.size(), " lines and ", results.size(), " results");
+  Pairs made{.places = {}, .pairs = {}, .sources = std::vector<std::vector<Token>>(lines.size())};
   for (std::size_t i = 0; i < lines.size(); ++i) {
-    Looked& looked = made[i];
-    looked.target = results[i].tokens;
+    const std::vector<Token>& target = results[i].tokens;
     std::vector<Part> parts = results[i].parts;
-    if (parts.empty()) parts = {{0, lines[i].size(), looked.target.size()}};
+    if (parts.empty()) parts = {{0, lines[i].size(), target.size()}};
     std::size_t row = 0;
     for (const Part& part : parts) {
-      check(part.begin <= part.end && part.end <= lines[i].size() && part.tokens <= looked.target.size() - row,
+      check(part.begin <= part.end && part.end <= lines[i].size() && part.tokens <= target.size() - row,
             "look: this result is of another line");
-      places.push_back({i, static_cast<std::int64_t>(row), static_cast<std::int64_t>(looked.source.size())});
+      made.places.push_back({i, static_cast<std::int64_t>(row), static_cast<std::int64_t>(made.sources[i].size())});
       std::vector<Token> tokens = source().encode(std::string_view(lines[i]).substr(part.begin, part.end - part.begin));
-      pairs.push_back({pairs.size(), ids_of(tokens), ids_of(std::span(looked.target).subspan(row, part.tokens))});
-      pairs.back().source.push_back(source().special().end);
+      made.pairs.push_back({made.pairs.size(), ids_of(tokens), ids_of(std::span(target).subspan(row, part.tokens))});
+      made.pairs.back().source.push_back(source().special().end);
       for (Token& token : tokens) {
         token.begin += static_cast<std::uint32_t>(part.begin);
         token.end += static_cast<std::uint32_t>(part.begin);
-        looked.source.push_back(token);
+        made.sources[i].push_back(token);
       }
       row += part.tokens;
     }
-    looked.weights = Tensor::zeros({shape.layers, shape.heads, static_cast<std::int64_t>(looked.target.size()) + 1,
-                                    static_cast<std::int64_t>(looked.source.size()) + 1});
   }
-  for_each_batch(pairs, batch_tokens, impl_->ends, [&](const Batch& batch, const auto& number) {
+  return made;
+}
+
+namespace {
+
+using Places = std::vector<std::int64_t>;  // where each row or column goes in the whole; −1: nowhere
+
+// Tokens that begin at `first`, and behind them the end of the whole, which is there for all parts.
+Places with_end(std::int64_t tokens, std::int64_t first, std::int64_t end) {
+  Places made;
+  for (std::int64_t i = 0; i < tokens; ++i) made.push_back(first + i);
+  made.push_back(end);
+  return made;
+}
+
+Places with_begin(std::int64_t tokens, std::int64_t first, std::int64_t begin) {
+  Places made = {begin};
+  for (std::int64_t i = 0; i < tokens; ++i) made.push_back(first + 1 + i);
+  return made;
+}
+
+// A part of a map [layers, heads, rows, columns], or of norms [layers, heads, columns], into the whole.
+void put(const Tensor& whole, const Tensor& part, const Places& rows, const Places& columns) {
+  const auto down = static_cast<std::int64_t>(rows.size()), across = static_cast<std::int64_t>(columns.size());
+  const std::int64_t maps = part[0] * part[1], width = whole[whole.rank() - 1];
+  const std::int64_t height = whole.rank() == 4 ? whole[2] : 1;
+  for (std::int64_t at = 0; at < maps * down; ++at) {
+    const std::int64_t row = rows[static_cast<std::size_t>(at % down)];
+    if (row < 0) continue;
+    const float* const from = part.data<float>() + at * across;
+    float* const to = whole.data<float>() + (at / down * height + row) * width;
+    for (std::int64_t i = 0; i < across; ++i) {
+      const std::int64_t column = columns[static_cast<std::size_t>(i)];
+      if (column >= 0) to[column] = from[i];
+    }
+  }
+}
+
+// A map [size, size] of something over itself. What all parts share (the end, the begin) is in `columns` of each and in
+// `rows` of one.
+void put(HeadMaps& whole, const HeadMaps& part, std::int64_t size, const Places& rows, const Places& columns) {
+  if (!part.weights.defined()) return;
+  const std::int64_t layers = part.weights[0], heads = part.weights[1];
+  if (!whole.weights.defined()) {
+    whole = {.weights = Tensor::zeros({layers, heads, size, size}), .norms = Tensor::zeros({layers, heads, size})};
+  }
+  put(whole.weights, part.weights, rows, columns);
+  put(whole.norms, part.norms, {0}, rows);
+}
+
+}  // namespace
+
+std::vector<Translator::Looked> Translator::look(std::span<const std::string> lines, std::span<const Result> results,
+                                                 std::int64_t batch_tokens, const Context& context,
+                                                 bool everywhere) const {
+  const ContextScope scope(context);
+  const TapePoolScope tapes(impl_->tapes);
+  const AttentionShape shape = attention_shape();
+  Pairs all = pairs_of(lines, results);
+  std::vector<Looked> made(lines.size());
+  for (std::size_t i = 0; i < lines.size(); ++i) {
+    made[i].source = std::move(all.sources[i]);
+    made[i].target = results[i].tokens;
+    made[i].weights = Tensor::zeros({shape.layers, shape.heads, static_cast<std::int64_t>(made[i].target.size()) + 1,
+                                     static_cast<std::int64_t>(made[i].source.size()) + 1});
+  }
+  for_each_batch(all.pairs, batch_tokens, impl_->ends, [&](const Batch& batch, const auto& number) {
     stop_if_asked(context);
-    const std::vector<Tensor> maps = impl_->model->all_attention(batch);
+    std::vector<EveryMap> maps;
+    if (everywhere) {
+      maps = impl_->model->every_attention(batch);
+    } else {
+      for (Tensor& each : impl_->model->all_attention(batch)) maps.push_back({.cross = {.weights = std::move(each)}});
+    }
     for (std::size_t i = 0; i < maps.size(); ++i) {
-      const Place& place = places[number(static_cast<std::int64_t>(i))];
-      const Tensor& whole = made[place.line].weights;
-      const std::int64_t rows = maps[i][2] - 1, columns = maps[i][3] - 1, end = whole[3] - 1;
-      const bool last = place.row + rows == whole[2] - 1;  // its end is the end of the whole
-      const Tensor from = maps[i].slice(2, 0, last ? rows + 1 : rows),
-                   to = whole.slice(2, place.row, place.row + from[2]);
-      to.slice(3, place.column, place.column + columns).copy_from(from.slice(3, 0, columns));
-      to.slice(3, end, end + 1).copy_from(from.slice(3, columns, columns + 1));
+      const std::size_t pair = number(static_cast<std::int64_t>(i));
+      const Pairs::Place& place = all.places[pair];
+      Looked& looked = made[place.line];
+      const auto rows = static_cast<std::int64_t>(all.pairs[pair].target.size()),
+                 columns = static_cast<std::int64_t>(all.pairs[pair].source.size()) - 1;
+      const std::int64_t target = looked.weights[2] - 1, source = looked.weights[3] - 1;
+      const bool first = pair == 0 || all.places[pair - 1].line != place.line;
+      const bool last = pair + 1 == all.places.size() || all.places[pair + 1].line != place.line;
+      const Places across = with_end(columns, place.column, source);
+      const Places own = with_end(columns, place.column, last ? source : -1);
+      const HeadMaps& cross = maps[i].cross;
+      if (cross.weights.defined()) {
+        put(looked.weights, cross.weights, with_end(rows, place.row, last ? target : -1), across);
+      }
+      if (cross.norms.defined()) {
+        if (!looked.norms.defined()) looked.norms = Tensor::zeros({shape.layers, shape.heads, source + 1});
+        put(looked.norms, cross.norms, {0}, own);
+      }
+      put(looked.encoder, maps[i].encoder, source + 1, own, across);
+      const Places written = with_begin(rows, place.row, first ? 0 : -1);
+      put(looked.decoder, maps[i].decoder, target + 1, written, with_begin(rows, place.row, 0));
     }
   });
+  return made;
+}
+
+std::vector<Translator::Looked> Translator::look(std::span<const std::string> lines, std::span<const Result> results,
+                                                 std::int64_t batch_tokens, const Context& context) const {
+  return look(lines, results, batch_tokens, context, false);
+}
+
+std::vector<Translator::Looked> Translator::look_everywhere(std::span<const std::string> lines,
+                                                            std::span<const Result> results, std::int64_t batch_tokens,
+                                                            const Context& context) const {
+  return look(lines, results, batch_tokens, context, true);
+}
+
+std::vector<double> Translator::log_probabilities(std::span<const std::string> lines, std::span<const Result> results,
+                                                  std::int64_t batch_tokens, const Context& context) const {
+  const ContextScope scope(context);
+  const Pairs all = pairs_of(lines, results);
+  std::vector<std::vector<float>> found(all.pairs.size());
+  impl_->force(all.pairs, batch_tokens, context, found);
+  std::vector<double> made(lines.size(), 0);
+  for (std::size_t i = 0; i < found.size(); ++i) {  // in the order of the parts
+    for (const float each : found[i]) made[all.places[i].line] += static_cast<double>(each);
+  }
   return made;
 }
 

@@ -32,6 +32,7 @@ struct TranslateSettings {
   std::int64_t top_k = 0;  // 0: of all words
   double top_p = 1;
   double temperature = 1;
+  bool beams = false;      // Translation::beams are wanted
   std::uint64_t seed = 1;  // what is drawn follows from this, the line and the number of the sample
 };
 
@@ -62,7 +63,8 @@ class Translator {
     std::vector<float> each = {};  // of force: the logarithm for every token and the end
   };
   struct Translation {
-    std::vector<Result> best;  // best first
+    std::vector<Result> best;             // best first
+    std::vector<SearchSteps> beams = {};  // of each part what the search wrote, if it was asked for
   };
   using Settings = TranslateSettings;
   std::vector<Translation> translate(std::span<const std::string> lines, const Settings& settings = {},
@@ -75,11 +77,24 @@ class Translator {
   struct Looked {
     std::vector<Token> source, target;  // tokens of the texts, without the ends
     Tensor weights;                     // [layers, heads, target + end, source + end]; layers: 0 without attention
+    // Of look_everywhere alone, and of models that have it. Of a line that was cut, no part looks at another, all share
+    // one end and one begin, and the norm of these is that of the part that ends or begins the line.
+    Tensor norms = {};      // of weights: [layers, heads, source + end]
+    HeadMaps encoder = {};  // [layers, heads, source + end, source + end]
+    HeadMaps decoder = {};  // [layers, heads, begin + target, begin + target]: by what was read before each step
   };
   // How it came to this result of this line: asking changes nothing, and is told what was found, not asked to find it.
   Looked look(std::string_view line, const Result& result) const;
   std::vector<Looked> look(std::span<const std::string> lines, std::span<const Result> results,
                            std::int64_t batch_tokens = 4096, const Context& context = {}) const;
+  // The same and the looks at themselves, of several models the first one's.
+  std::vector<Looked> look_everywhere(std::span<const std::string> lines, std::span<const Result> results,
+                                      std::int64_t batch_tokens = 4096, const Context& context = {}) const;
+
+  // How likely the tokens of each result are behind its line: the logarithm. The line may be another than the result's
+  // own, if its parts fit.
+  std::vector<double> log_probabilities(std::span<const std::string> lines, std::span<const Result> results,
+                                        std::int64_t batch_tokens = 4096, const Context& context = {}) const;
 
   const ModelSettings& model_settings() const;  // of the first model, if there are several
   const std::string& config() const;            // of its file: a JSON object
@@ -90,6 +105,10 @@ class Translator {
 
  private:
   struct Impl;
+  struct Pairs;
+  Pairs pairs_of(std::span<const std::string> lines, std::span<const Result> results) const;
+  std::vector<Looked> look(std::span<const std::string> lines, std::span<const Result> results,
+                           std::int64_t batch_tokens, const Context& context, bool everywhere) const;
   std::unique_ptr<Impl> impl_;
 };
 

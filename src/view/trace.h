@@ -97,7 +97,14 @@ struct TraceItem {
   const TraceMap& map(std::string_view name) const;
 };
 
+struct TraceSize {
+  std::uint64_t header = 0, data = 0;  // bytes
+};
+TraceSize size_of(const TraceItem& item);  // what it adds to a file, at most
+
 struct Trace {
+  static constexpr std::uint64_t kMostBytes = std::uint64_t{4} << 30;  // that are read
+
   std::vector<TraceItem> items;
 
   static Trace parse(std::string bytes, const std::string& what);  // `what` names the bytes in errors

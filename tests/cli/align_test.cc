@@ -1,43 +1,26 @@
 // `regard align`, `regard heads`, `regard eval align`: as their users run them.
 #include <gtest/gtest.h>
 
-#include "support/folder.h"
-#include "support/shell.h"
+#include "cli/two_directions.h"
 
 namespace regard {
 namespace {
 
-// Models of both directions that learned next to nothing.
-class Align : public testing::Test {
+class Align : public TwoDirections {
  protected:
   static void SetUpTestSuite() {
-    folder_ = new Folder;
-    for (const char* pair : {"zh-en", "en-zh"}) {
-      const Outcome made = in(std::string("$regard train translate --builtin ") + pair +
-                              " --lines 60 --model transformer-tiny --hidden 16 --ffn 16 --heads 2 --encoder-layers 1 "
-                              "--decoder-layers 2 --tokenizer words --stop-after 2u --valid-every 2u --best-by loss "
-                              "--out " +
-                              pair + ".model 2>&1");
-      ASSERT_EQ(made.status, 0) << made.out;
-    }
+    TwoDirections::SetUpTestSuite();
     folder_->write("a.zh", "他们 在 看 。\n\n你 好\n");
     folder_->write("a.en", "They are watching .\nnobody\nhello\n");
     folder_->write("pairs.tsv", "他们在看。\tThey are watching.\n\n她笑了。\tShe laughed.\n");
   }
-  static void TearDownTestSuite() {
-    delete folder_;
-    folder_ = nullptr;
-  }
-  static Outcome in(const std::string& command) { return shell("cd " + folder_->path() + " && " + command); }
   static void refuses(const std::string& command, std::string_view part) {
     const Outcome outcome = in(command + " 2>&1 >/dev/null");
     EXPECT_EQ(outcome.status, 2) << command;
     EXPECT_EQ(lines(outcome.out), 1) << outcome.out;
     EXPECT_TRUE(has(outcome, part)) << command << ": " << outcome.out;
   }
-  static Folder* folder_;
 };
-Folder* Align::folder_ = nullptr;
 
 TEST_F(Align, WritesALineAPairAndAnEmptyOneForWhatIsLeftOut) {
   const Outcome outcome = in("$regard align -m zh-en.model a.zh a.en 2>errors");

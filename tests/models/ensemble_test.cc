@@ -83,6 +83,24 @@ TEST(Ensemble, ShowsTheMapsOfAllItsModels) {
   }
 }
 
+TEST(Ensemble, ShowsHowItsFirstModelLooksAtItself) {
+  const Two two;
+  const Batch batch = make_batch(some_pairs(), {});
+  const auto all = two.both.every_attention(batch), first = two.first->every_attention(batch);
+  const std::vector<Tensor> cross = two.both.all_attention(batch);
+  ASSERT_EQ(all.size(), first.size());
+  for (std::size_t row = 0; row < all.size(); ++row) {
+    ASSERT_EQ(all[row].cross.weights.shape(), cross[row].shape());
+    EXPECT_EQ(std::memcmp(all[row].cross.weights.raw(), cross[row].raw(), cross[row].bytes()), 0);
+    EXPECT_FALSE(all[row].cross.norms.defined());  // the second has none
+    const Tensor &a = all[row].encoder.weights, &b = first[row].encoder.weights;
+    ASSERT_EQ(a.shape(), b.shape());
+    EXPECT_EQ(std::memcmp(a.raw(), b.raw(), b.bytes()), 0);
+  }
+  const Ensemble twice({two.first.get(), two.first.get()});
+  EXPECT_EQ(twice.every_attention(batch)[0].cross.norms[0], 2 * two.first->attention_shape().layers);
+}
+
 TEST(Ensemble, OfModelsThatDoNotFitIsRefused) {
   Parameters parameters;
   ModelSettings wide = small_model("transformer");

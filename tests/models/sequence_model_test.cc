@@ -313,6 +313,50 @@ TEST(SequenceModel, MapsHaveARowAStepAndWeightsThatSumToOne) {
   }
 }
 
+TEST(SequenceModel, EveryMapHasTheLooksAtTheSourceAndOfTransformersTheLooksAtThemselves) {
+  for (const NamedModel& each : all_models()) {
+    SCOPED_TRACE(each.name);
+    const Made made(each.settings);
+    const std::vector<SequencePair> pairs = some_pairs();
+    const Batch batch = make_batch(pairs, {});
+    const std::vector<EveryMap> all = made.model->every_attention(batch);
+    const std::vector<Tensor> cross = made.model->all_attention(batch);
+    ASSERT_EQ(all.size(), pairs.size());
+    for (std::size_t row = 0; row < all.size(); ++row) {
+      if (cross.empty()) {
+        EXPECT_FALSE(all[row].cross.weights.defined());
+      } else {
+        ASSERT_EQ(all[row].cross.weights.shape(), cross[row].shape());
+        EXPECT_EQ(std::memcmp(all[row].cross.weights.raw(), cross[row].raw(), cross[row].bytes()), 0);
+      }
+      const bool looks_at_itself = each.settings.family == "transformer";
+      EXPECT_EQ(all[row].encoder.weights.defined(), looks_at_itself);
+      EXPECT_EQ(all[row].decoder.weights.defined(), looks_at_itself);
+      if (!looks_at_itself) continue;
+      const std::int64_t source = batch.lengths[row], heads = each.settings.heads,
+                         steps = static_cast<std::int64_t>(pairs[batch.order[row]].target.size()) + 1;
+      EXPECT_EQ(all[row].encoder.weights.shape(), (Shape{each.settings.encoder_layers, heads, source, source}));
+      EXPECT_EQ(all[row].decoder.weights.shape(), (Shape{each.settings.decoder_layers, heads, steps, steps}));
+      EXPECT_EQ(all[row].cross.norms.shape(), (Shape{each.settings.decoder_layers, heads, source}));
+      EXPECT_EQ(all[row].encoder.norms.shape(), (Shape{each.settings.encoder_layers, heads, source}));
+      EXPECT_EQ(all[row].decoder.norms.shape(), (Shape{each.settings.decoder_layers, heads, steps}));
+      for (std::int64_t i = 0; i < all[row].decoder.weights.size(); ++i) {
+        const std::int64_t query = i / steps % steps, key = i % steps;
+        const float weight = all[row].decoder.weights.data<float>()[i];
+        EXPECT_TRUE(key <= query ? weight >= 0 : weight == 0) << query << ' ' << key << ' ' << weight;
+      }
+      // Alone it is the same.
+      const Batch alone = make_batch({&pairs[batch.order[row]], 1}, {});
+      const EveryMap own = made.model->every_attention(alone)[0];
+      for (HeadMaps EveryMap::*kind : {&EveryMap::cross, &EveryMap::encoder, &EveryMap::decoder}) {
+        const HeadMaps &a = own.*kind, &b = all[row].*kind;
+        EXPECT_EQ(std::memcmp(a.weights.raw(), b.weights.raw(), b.weights.bytes()), 0);
+        EXPECT_EQ(std::memcmp(a.norms.raw(), b.norms.raw(), b.norms.bytes()), 0);
+      }
+    }
+  }
+}
+
 TEST(SequenceModel, TheMeanMapIsThatOfTheHeads) {
   const Made made(small_model("transformer"));
   const Batch batch = make_batch(some_pairs(), {});

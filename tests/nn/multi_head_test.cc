@@ -58,6 +58,22 @@ TEST(MultiHead, IsWhatItsFormulaSays) {
       }
       return sum;
     };
+    const Tensor lengths =
+        model.attention.value_lengths(model.attention.remember(tape.use(*model.k), tape.use(*model.v)));
+    ASSERT_EQ(lengths.shape(), (Shape{2, 2, 4}));
+    for (std::int64_t at = 0; at < lengths.size(); ++at) {
+      const std::int64_t item = at / 8, head = at / 4 % 2, group = head * groups / 2;
+      double squares = 0;
+      for (std::int64_t out = 0; out < 6; ++out) {
+        double sum = 0;
+        for (std::int64_t c = 0; c < 2; ++c) {
+          sum += mapped("value", *model.v, item * 4 + at % 4, group * 2 + c) *
+                 number("output.weight", (head * 2 + c) * 6 + out);
+        }
+        squares += sum * sum;
+      }
+      EXPECT_NEAR(lengths.data<float>()[at], std::sqrt(squares), 1e-6);
+    }
     for (std::int64_t item = 0; item < 2; ++item) {
       for (std::int64_t i = 0; i < 3; ++i) {
         double read[4] = {};

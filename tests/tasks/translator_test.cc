@@ -11,51 +11,12 @@
 #include "support/error_of.h"
 #include "support/files.h"
 #include "tasks/box.h"
-#include "tasks/train_translation.h"
+#include "tasks/small_translators.h"
 
 namespace regard {
 namespace {
 
-// Two small models of different families with the same words, trained for a moment: what they write is nonsense, but
-// the same nonsense every time.
-class TranslatorTest : public testing::Test {
- protected:
-  static void SetUpTestSuite() {
-    folder_ = new Folder;
-    for (const char* name : {"gru-attention", "transformer-tiny"}) {
-      ModelSettings model = preset(name);
-      model.hidden = 32;
-      model.embedding = 24;
-      model.ffn = 32;
-      model.heads = 2;
-      model.encoder_layers = model.decoder_layers = model.family == "transformer" ? 2 : 1;
-      TranslationSettings settings;
-      settings.tokenizer = "words";
-      settings.batch_tokens = 400;
-      settings.warmup = 10;
-      settings.rate = 5e-3;
-      settings.stop_after = "30u";
-      settings.valid_every = "100u";
-      settings.longest_text = 40;
-      train_translation({.builtin = "zh-en", .builtin_lines = 150, .builtin_tests = 10}, model, settings,
-                        {.path = path(name)}, {});
-    }
-  }
-  static void TearDownTestSuite() {
-    delete folder_;
-    folder_ = nullptr;
-  }
-  static std::string path(const std::string& name) { return *folder_ / (name + ".model"); }
-  static std::vector<std::string> lines(std::size_t count) {
-    std::vector<std::string> all;
-    const Corpus corpus("zh-en", 9, Corpus::Split::kTest);
-    for (std::uint64_t i = 0; all.size() < count; ++i) all.push_back(corpus.at(i).source.text);
-    return all;
-  }
-
- private:
-  inline static Folder* folder_ = nullptr;
-};
+class TranslatorTest : public SmallTranslators {};
 
 void expect_same(const Translator::Result& a, const Translator::Result& b) {
   EXPECT_EQ(a.text, b.text);

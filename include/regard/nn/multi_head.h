@@ -78,6 +78,9 @@ class REGARD_API MultiHead {
   MultiHeadMemory prepare(const MultiHeadMemory& memory) const;  // maps of the scores' own included
   MultiHeadResult read(Var queries, const MultiHeadMemory& memory, const AttendOptions& options = {}) const;
 
+  // How long each value is behind the part of the output's matrix that is its head's, |v·W|: f32 [batch, heads, keys].
+  Tensor value_lengths(const MultiHeadMemory& memory) const;
+
   const MultiHeadSettings& settings() const { return settings_; }
 
  private:

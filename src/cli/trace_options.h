@@ -1,0 +1,47 @@
+// Options of commands that can write a trace of what they did: --trace and what belongs to it.
+#pragma once
+
+#include <fmt/format.h>
+
+#include <CLI/App.hpp>
+#include <CLI/Config.hpp>
+#include <CLI/Formatter.hpp>
+#include <string>
+
+#include "base/check.h"
+#include "tasks/traces.h"
+
+namespace regard::cli {
+
+struct TraceOptions {
+  std::string path;
+  bool beam = false, erasure = false;
+
+  bool asked() const { return !path.empty(); }
+
+  void add(CLI::App& app, bool searches) {
+    app.add_option("--trace", path,
+                   "write the weights of all layers and heads, for regard view and other programs (docs/trace.md)")
+        ->option_text("FILE");
+    if (searches) app.add_flag("--trace-beam", beam, "in the trace: what the search wrote, step after step");
+    app.add_flag(
+        "--erasure", erasure,
+        "in the trace: how far the log-probability falls without the words looked at most, and without others");
+  }
+
+  void check_asked(const char* command) const {
+    check(asked() || !beam, command, ": --trace-beam is for --trace");
+    check(asked() || !erasure, command, ": --erasure is for --trace");
+  }
+
+  // As a whole or not at all. What did not fit is said.
+  void write(const TraceCollector& collector) const {
+    if (collector.left_out() > 0) {
+      fmt::print(stderr, "regard: '{}' has the first {} results; {} more are left out, a trace has at most {} MB\n",
+                 path, collector.trace().items.size(), collector.left_out(), TraceCollector::kMostBytes >> 20);
+    }
+    collector.trace().write(path);
+  }
+};
+
+}  // namespace regard::cli
