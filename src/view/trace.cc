@@ -22,6 +22,7 @@ constexpr Format kFormat{.name = "regard-trace", .major = 1, .minor = 0};
 constexpr const char* kKinds[] = {"tokens", "grid", "boxes", "frames"};
 
 constexpr std::size_t kMostNameBytes = 64;
+constexpr std::size_t kMostNames = 1000;       // axes of an item, and maps: each map looks for its axes
 constexpr std::int64_t kMostSide = 65'536;     // pixels, cells of a grid
 constexpr std::int64_t kMostPlaces = 1 << 24;  // rows or columns of a map
 constexpr std::int64_t kMostHeads = 4096;      // and layers
@@ -58,6 +59,7 @@ class Checker {
 
   template <class Named>
   void names(const std::vector<Named>& all, const std::string& place, const char* list) const {
+    expect(all.size() <= kMostNames, place, all.size(), " ", list, ", expected at most ", kMostNames);
     std::set<std::string_view> seen;
     for (std::size_t i = 0; i < all.size(); ++i) {
       const std::string& name = all[i].name;

@@ -353,6 +353,16 @@ TEST(Trace, WrongChoicesNumbersAndBeamsAreRefusedInOneLine) {
   EXPECT_EQ(error_in(plain("{", {})).substr(0, 13), "it: not JSON:");
 }
 
+TEST(Trace, AnItemHasAThousandAxesAndNoMore) {
+  const auto many = [](int count) {
+    Trace trace{{{.axes = {}, .maps = {}}}};
+    for (int i = 0; i < count; ++i) trace.items[0].axes.push_back(words("a" + std::to_string(i), "", {}));
+    return trace.bytes();
+  };
+  EXPECT_EQ(Trace::parse(many(1000), "it").items[0].axes.size(), 1000u);
+  EXPECT_EQ(error_of([&] { many(1001); }), "a trace: items[0]: 1001 axes, expected at most 1000");
+}
+
 TEST(Trace, WhatCouldNotBeReadIsNotWritten) {
   Trace wrong = translation();
   wrong.items[0].maps[0].columns = "nowhere";
