@@ -202,9 +202,9 @@ Tensor MultiHead::value_lengths(const MultiHeadMemory& memory) const {
     Tape& tape = values.tape();
     const std::int64_t batch = values[0], groups = values[1], keys = values[2];
     if (!made.defined()) made = Tensor::zeros({batch, settings_.heads, keys});
-    const auto count = static_cast<std::int64_t>(parts_[i].heads.size());
+    const auto count = static_cast<std::int64_t>(parts_[i].heads->size());
     for (std::int64_t h = 0; h < count; ++h) {
-      const std::int64_t head = parts_[i].heads[static_cast<std::size_t>(h)], group = h / (count / groups);
+      const std::int64_t head = (*parts_[i].heads)[static_cast<std::size_t>(h)], group = h / (count / groups);
       const Var own = reshape(slice(values, 1, group, group + 1), {batch * keys, width});
       const Var mapped = matmul(own, tape.constant(with_itself(matrix.slice(0, head * width, (head + 1) * width))));
       const auto length = [&](std::int64_t row) -> float& {
