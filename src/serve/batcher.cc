@@ -166,7 +166,7 @@ void Batcher::run(std::vector<Job>& jobs, const std::stop_token& stop) {
   Outcome outcome;
   try {
     const StopWhenAllLeft watch(left, stop);
-    left.front().alone({.cancel = watch.token()});
+    left.front().alone({.threads = limits_.threads, .cancel = watch.token()});
   } catch (...) {
     outcome = caught();
   }
@@ -191,7 +191,7 @@ void Batcher::translate(std::vector<Job>& jobs, const std::stop_token& stop) {
   std::optional<Outcome> failed;
   try {
     const StopWhenAllLeft watch(jobs, stop);
-    const Context context{.cancel = watch.token()};
+    const Context context{.threads = limits_.threads, .cancel = watch.token()};
     for (std::size_t first = 0; first < places.size();) {
       std::vector<std::string> lines;
       std::size_t end = first;

@@ -32,6 +32,7 @@ struct Limits {
   std::int64_t batch = 64;    // lines that are translated together
   double delay = 0.002;       // seconds that a request waits for others to be translated with
   std::int64_t workers = 2;   // threads that translate
+  int threads = 0;            // cores that each of them may use; 0: all
   double drain_seconds = 30;  // for what is under way, once the server is asked to stop
 };
 
