@@ -200,7 +200,14 @@ class Html::Reader {
     }
   }
   void blank_before_letter() {
-    if (std::exchange(blank_, false)) line_.text += ' ';
+    if (!std::exchange(blank_, false)) return;
+    if (line_.text.empty()) {
+      before_ += ' ';
+    } else if (line_.text.back() != ' ') {
+      line_.text += ' ';
+    } else if (!line_.points.empty() && line_.points.back().at == line_.text.size()) {
+      line_.points.back().raw += ' ';  // blanks on both sides of it
+    }
   }
 
   struct Open {
@@ -210,8 +217,7 @@ class Html::Reader {
   };
 
   void add_point(std::string raw) {
-    // A blank before it stands before it.
-    if (!line_.text.empty()) blank_before_letter();
+    blank_before_letter();  // it stands behind it
     line_.points.push_back({std::move(raw), line_.text.size()});
   }
 
@@ -230,7 +236,7 @@ class Html::Reader {
     if (tag.empty || is_one_of(kEmptyInline, tag.name)) return add_point(std::string(tag.raw));
     if (tag.closes) return close(tag);
     if (open_.size() >= deepest_) return add_point(std::string(tag.raw));
-    if (!line_.text.empty()) blank_before_letter();
+    blank_before_letter();
     open_.push_back({line_.elements.size(), line_.points.size(), tag.name});
     line_.elements.push_back({std::string(tag.raw), "", line_.text.size(), 0, -1});
   }

@@ -213,6 +213,7 @@ class Session : public std::enable_shared_from_this<Session> {
 
   void on_header(error_code error, std::size_t) {
     if (error) return refuse(error);
+    if (parser_->get().count(http::field::content_length) > 1) return refuse(http::error::bad_content_length);
     if (parser_->content_length() && *parser_->content_length() > limits().body) return refuse(http::error::body_limit);
     if (!beast::iequals(parser_->get()[http::field::expect], "100-continue")) return read_body();
     static constexpr std::string_view kContinue = "HTTP/1.1 100 Continue\r\n\r\n";
