@@ -9,7 +9,7 @@
 #include "data/corpus.h"
 #include "serve/models.h"
 #include "support/folder.h"
-#include "tasks/train_translation.h"
+#include "support/quick_training.h"
 
 namespace regard::serve {
 
@@ -34,15 +34,7 @@ class TinyModels {
       model.embedding = 24;
       model.heads = 2;
       model.encoder_layers = model.decoder_layers = 2;
-      TranslationSettings settings;
-      settings.tokenizer = "words";
-      settings.batch_tokens = 400;
-      settings.warmup = 10;
-      settings.rate = 5e-3;
-      settings.stop_after = "30u";
-      settings.valid_every = "100u";
-      settings.longest_text = 40;
-      train_translation({.builtin = direction, .builtin_lines = 150, .builtin_tests = 10}, model, settings,
+      train_translation({.builtin = direction, .builtin_lines = 150, .builtin_tests = 10}, model, quick_training(),
                         {.path = folder_ / (std::string(direction) + ".model")}, {});
     }
     setenv("REGARD_MODELS", folder_.path().c_str(), 1);

@@ -10,8 +10,8 @@
 #include "models/attention_maps.h"
 #include "support/error_of.h"
 #include "support/files.h"
+#include "support/quick_training.h"
 #include "tasks/box.h"
-#include "tasks/train_translation.h"
 
 namespace regard {
 namespace {
@@ -29,15 +29,7 @@ class TranslatorTest : public testing::Test {
       model.ffn = 32;
       model.heads = 2;
       model.encoder_layers = model.decoder_layers = model.family == "transformer" ? 2 : 1;
-      TranslationSettings settings;
-      settings.tokenizer = "words";
-      settings.batch_tokens = 400;
-      settings.warmup = 10;
-      settings.rate = 5e-3;
-      settings.stop_after = "30u";
-      settings.valid_every = "100u";
-      settings.longest_text = 40;
-      train_translation({.builtin = "zh-en", .builtin_lines = 150, .builtin_tests = 10}, model, settings,
+      train_translation({.builtin = "zh-en", .builtin_lines = 150, .builtin_tests = 10}, model, quick_training(),
                         {.path = path(name)}, {});
     }
   }
@@ -230,7 +222,7 @@ TEST_F(TranslatorTest, ModelsWithDifferentWordsCannotTranslateTogether) {
   settings.tokenizer = "characters";
   settings.stop_after = "1u";
   settings.valid_every = "100u";
-  train_translation({.builtin = "zh-en", .builtin_lines = 20, .builtin_tests = 2}, model, settings,
+  train_translation({.builtin = "zh-en", .builtin_lines = 20, .builtin_tests = 2}, model, quick_training(),
                     {.path = folder / "m.model"}, {});
   const std::string error = error_of([&] { Translator both({path("gru-attention"), folder / "m.model"}); });
   EXPECT_NE(error.find("different tokenizers"), std::string::npos) << error;
