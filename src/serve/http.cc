@@ -51,6 +51,7 @@ using boost::system::error_code;
 constexpr std::size_t kFirstRead = 512;            // bytes that a connection holds before it has said anything
 constexpr std::size_t kMostUnsent = 4 << 20;       // bytes of events that a client has not taken yet
 constexpr auto kLinger = std::chrono::seconds(2);  // for a client to read why it was refused
+constexpr std::chrono::steady_clock::duration kLastWords = std::chrono::seconds(3);  // to finish asking, at the end
 constexpr auto kAcceptPause = std::chrono::milliseconds(50);
 
 std::chrono::steady_clock::duration seconds(double count) {
@@ -142,11 +143,20 @@ class Session : public std::enable_shared_from_this<Session> {
   void start() { wait_for_request(); }
 
   void drain() {
-    if (state_ == State::kIdle) end();
+    if (state_ == State::kIdle) return end();
+    if (state_ != State::kReading) return;
+    deadline_.expires_after(std::min(kLastWords, seconds(limits().read_seconds)));
+    deadline_.async_wait([self = shared_from_this(), number = request_](error_code why) {
+      if (!why) self->on_deadline(number);
+    });
   }
 
   void reply(std::uint64_t request, HttpAnswer answer) {
-    if (request == request_ && state_ == State::kWorking) write(std::move(answer));
+    if (request != request_) return;
+    if (state_ == State::kWorking) write(std::move(answer));
+    if (state_ != State::kEvents) return;
+    push(fmt::format("event: error\ndata: {}\n\n", answer.body));  // it went wrong half-way
+    end_events(request);
   }
 
   void event(std::uint64_t request, std::string text) {
@@ -275,7 +285,7 @@ class Session : public std::enable_shared_from_this<Session> {
     if (request != request_) return;
     if (state_ == State::kWorking) {
       write(error_answer(503, fmt::format("no answer within {} s", limits().request_seconds), id_));
-    } else if (state_ == State::kEvents) {
+    } else if (state_ == State::kEvents || state_ == State::kReading) {
       end();
     }
   }

@@ -267,10 +267,10 @@ TEST_F(HttpTest, WorkIsToldWhenItsClientLeaves) {
 TEST_F(HttpTest, AnAnswerThatIsForgottenOrLateIsStillAnAnswer) {
   Limits limits;
   limits.request_seconds = 0.05;
-  std::vector<std::shared_ptr<Reply>> held;
+  std::promise<std::shared_ptr<Reply>> entered;
   Running server(
       [&](const HttpRequest& request, const std::shared_ptr<Reply>& reply) {
-        if (request.path == "/late") held.push_back(reply);
+        if (request.path == "/late") entered.set_value(reply);
       },
       limits);
   Client client(server.port());
@@ -278,9 +278,7 @@ TEST_F(HttpTest, AnAnswerThatIsForgottenOrLateIsStillAnAnswer) {
   const std::string late = client.ask("GET /late HTTP/1.1\r\n\r\n");
   EXPECT_EQ(status_of(late), 503);
   EXPECT_NE(late.find("Retry-After"), std::string::npos);
-  ASSERT_EQ(held.size(), 1u);
-  held[0]->send({.body = "of the request before"});
-  held.clear();
+  entered.get_future().get()->send({.body = "of the request before"});
   EXPECT_EQ(status_of(client.ask("GET /forget HTTP/1.1\r\n\r\n")), 500) << "an answer of another request";
 }
 
@@ -296,6 +294,19 @@ TEST_F(HttpTest, EventsArriveOneByOne) {
   reply->end();
   reply.reset();
   EXPECT_EQ(client.read_all(), "event: token\ndata: 1\n\nevent: token\ndata: 2\n\n");
+}
+
+TEST_F(HttpTest, EventsThatFailHalfWayEndWithTheError) {
+  const Running server([&](const HttpRequest& request, const std::shared_ptr<Reply>& reply) {
+    reply->event("token", "1");
+    reply->send(error_answer(503, "not enough memory", request.id));
+  });
+  Client client(server.port());
+  client.send(kGet);
+  const std::string all = client.read_all();
+  EXPECT_NE(all.find("event: token\ndata: 1\n\nevent: error\ndata: {\"error\":\"not enough memory\""),
+            std::string::npos)
+      << all;
 }
 
 TEST_F(HttpTest, StoppingAnswersWhatIsUnderWay) {
