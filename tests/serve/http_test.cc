@@ -4,6 +4,7 @@
 
 #include <gtest/gtest.h>
 
+#include <array>
 #include <atomic>
 #include <future>
 #include <latch>
@@ -267,10 +268,11 @@ TEST_F(HttpTest, WorkIsToldWhenItsClientLeaves) {
 TEST_F(HttpTest, AnAnswerThatIsForgottenOrLateIsStillAnAnswer) {
   Limits limits;
   limits.request_seconds = 0.05;
-  std::promise<std::shared_ptr<Reply>> entered;
+  std::array<std::promise<std::shared_ptr<Reply>>, 2> entered;
+  std::size_t number = 0;
   Running server(
       [&](const HttpRequest& request, const std::shared_ptr<Reply>& reply) {
-        if (request.path == "/late") entered.set_value(reply);
+        if (request.path == "/late") entered.at(number++).set_value(reply);
       },
       limits);
   Client client(server.port());
@@ -278,8 +280,12 @@ TEST_F(HttpTest, AnAnswerThatIsForgottenOrLateIsStillAnAnswer) {
   const std::string late = client.ask("GET /late HTTP/1.1\r\n\r\n");
   EXPECT_EQ(status_of(late), 503);
   EXPECT_NE(late.find("Retry-After"), std::string::npos);
-  entered.get_future().get()->send({.body = "of the request before"});
-  EXPECT_EQ(status_of(client.ask("GET /forget HTTP/1.1\r\n\r\n")), 500) << "an answer of another request";
+  client.send("GET /late HTTP/1.1\r\n\r\n");
+  const std::shared_ptr<Reply> second = entered[1].get_future().get();
+  entered[0].get_future().get()->send({.body = "of the request before"});
+  second->send({.body = "right"});
+  const std::string answer = client.read_answer();  // late as well, on a busy machine
+  EXPECT_TRUE(body_of(answer) == "right" || status_of(answer) == 503) << answer;
 }
 
 TEST_F(HttpTest, EventsArriveOneByOne) {
