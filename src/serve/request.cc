@@ -1,0 +1,259 @@
+#include "serve/request.h"
+
+#include <algorithm>
+
+#include "base/check.h"
+#include "data/utf8.h"
+#include "io/json.h"
+
+namespace regard::serve {
+namespace {
+
+constexpr std::size_t kLongestName = 64;  // of a language or a model
+constexpr std::size_t kLongestKey = 256;  // of the key that lets one in
+constexpr std::size_t kMostFields = 32;
+
+template <class... Parts>
+[[noreturn]] void refuse(int status, const Parts&... parts) {
+  throw Refusal(status, text(parts...));
+}
+
+int hex(char letter) {
+  if (letter >= '0' && letter <= '9') return letter - '0';
+  if (letter >= 'a' && letter <= 'f') return letter - 'a' + 10;
+  if (letter >= 'A' && letter <= 'F') return letter - 'A' + 10;
+  return -1;
+}
+
+std::string unescaped(std::string_view form) {
+  std::string out;
+  for (std::size_t i = 0; i < form.size(); ++i) {
+    if (form[i] == '+') {
+      out += ' ';
+    } else if (form[i] == '%') {
+      const int high = i + 2 < form.size() ? hex(form[i + 1]) : -1, low = i + 2 < form.size() ? hex(form[i + 2]) : -1;
+      if (high < 0 || low < 0) refuse(400, "the form has a % without two hexadecimal digits behind it");
+      out += static_cast<char>(static_cast<unsigned char>(high * 16 + low));
+      i += 2;
+    } else {
+      out += form[i];
+    }
+  }
+  return out;
+}
+
+bool is_number(std::string_view value) {
+  return !value.empty() && value.size() < 10 && value.find_first_not_of("0123456789") == std::string_view::npos;
+}
+
+// A form says the same as the JSON that is made of it, in texts alone.
+std::string json_of_form(std::string_view form) {
+  JsonWriter out;
+  out.begin_object();
+  for (std::size_t fields = 0; !form.empty(); ++fields) {
+    if (fields == kMostFields) refuse(400, "the form has more than ", kMostFields, " fields");
+    const std::size_t end = std::min(form.find('&'), form.size());
+    const std::string_view field = form.substr(0, end);
+    form.remove_prefix(std::min(end + 1, form.size()));
+    const std::size_t equals = std::min(field.find('='), field.size());
+    const std::string key = unescaped(field.substr(0, equals));
+    const std::string value = unescaped(field.substr(std::min(equals + 1, field.size())));
+    if (!is_utf8(key) || !is_utf8(value)) refuse(400, "the form is no UTF-8");
+    out.key(key);
+    if (key != "q" && is_number(value)) {
+      out.value(static_cast<std::int64_t>(std::stoll(value)));
+    } else if (key != "q" && (value == "true" || value == "false")) {
+      out.value(value == "true");
+    } else {
+      out.value(value);
+    }
+  }
+  return out.end_object().text();
+}
+
+Json parse(std::string_view body, std::string_view type) {
+  std::string kind(type.substr(0, type.find(';')));
+  while (kind.ends_with(' ')) kind.pop_back();
+  std::transform(kind.begin(), kind.end(), kind.begin(), [](unsigned char c) { return std::tolower(c); });
+  if (kind == "application/x-www-form-urlencoded") return Json::parse(json_of_form(body), "the form");
+  if (!kind.empty() && kind != "application/json") {
+    refuse(415, "a body of another type than application/json or application/x-www-form-urlencoded");
+  }
+  return Json::parse(body, "the request");
+}
+
+// What Json throws about a request is the client's mistake, and says which.
+template <class Read>
+auto reading(std::string_view body, std::string_view type, const Read& read) {
+  try {
+    return read(parse(body, type));
+  } catch (const Error& error) {
+    if (error.kind() == ErrorKind::kInternal || error.kind() == ErrorKind::kCancelled) throw;
+    throw Refusal(400, error.what());
+  }
+}
+
+// Letters that text cannot show, or that end it, are blanks.
+std::string cleaned(std::string_view text) {
+  std::string out(text);
+  std::replace(out.begin(), out.end(), '\0', ' ');
+  return out;
+}
+
+std::string short_text(const Json& request, std::string_view key, std::string_view usual, std::size_t longest) {
+  const std::optional<Json> found = request.find(key);
+  if (!found || found->is_null()) return std::string(usual);
+  const std::string_view value = found->text();
+  if (value.size() > longest) refuse(400, key, ": a text of ", value.size(), " bytes, expected at most ", longest);
+  return std::string(value);
+}
+
+bool flag(const Json& request, std::string_view key) {
+  const std::optional<Json> found = request.find(key);
+  return found && !found->is_null() && found->boolean();
+}
+
+std::int64_t whole(const Json& request, std::string_view key, std::int64_t usual, std::int64_t least,
+                   std::int64_t most) {
+  const std::optional<Json> found = request.find(key);
+  return !found || found->is_null() ? usual : found->integer(least, most);
+}
+
+Languages languages_of(const Json& request) {
+  Languages made{.source = short_text(request, "source", "auto", kLongestName),
+                 .target = short_text(request, "target", "", kLongestName),
+                 .model = short_text(request, "model", "", kLongestName)};
+  if (made.source.empty()) made.source = "auto";
+  return made;
+}
+
+std::string key_of(const Json& request) { return short_text(request, "api_key", "", kLongestKey); }
+
+// A text, or an array of them. `total` counts the bytes of all texts of the request.
+std::vector<std::string> texts_of(const Json& request, std::string_view key, const Limits& limits, std::size_t& total,
+                                  bool& many) {
+  const std::optional<Json> found = request.find(key);
+  if (!found) refuse(400, key, " is missing: the text, or an array of texts");
+  std::vector<Json> places;
+  many = found->kind() == Json::Kind::kArray;
+  if (many) {
+    places = found->array();
+    if (places.size() > static_cast<std::size_t>(limits.texts)) {
+      refuse(413, key, ": ", places.size(), " texts, expected at most ", limits.texts);
+    }
+  } else {
+    places.push_back(*found);
+  }
+  std::vector<std::string> texts;
+  for (const Json& each : places) {
+    const std::string_view value = each.text();
+    total += value.size();
+    if (total > static_cast<std::size_t>(limits.text)) {
+      refuse(413, key, ": more than ", limits.text, " bytes of text in one request");
+    }
+    texts.push_back(cleaned(value));
+  }
+  return texts;
+}
+
+AlignmentLevel level_of(const Json& request) {
+  return alignment_level(short_text(request, "level", "word", kLongestName));
+}
+
+std::optional<double> threshold_of(const Json& request) {
+  const std::optional<Json> found = request.find("threshold");
+  if (!found || found->is_null()) return std::nullopt;
+  return found->number(0, 1);
+}
+
+std::optional<AttentionAsked> attention_of(const Json& request) {
+  const std::optional<Json> found = request.find("attention");
+  if (!found || found->is_null()) return std::nullopt;
+  if (found->kind() == Json::Kind::kBoolean) return found->boolean() ? std::optional(AttentionAsked{}) : std::nullopt;
+  found->allow_only({"layer", "head"});
+  AttentionAsked made;
+  if (const auto layer = found->find("layer")) made.layer = layer->integer(0, 1000);
+  if (const auto head = found->find("head")) made.head = head->integer(-1, 1000);
+  return made;
+}
+
+PairsRequest pairs_of(const Json& request, const Limits& limits) {
+  PairsRequest made;
+  std::size_t total = 0;
+  bool many = false;
+  std::vector<std::string> sources = texts_of(request, "q", limits, total, made.many);
+  std::vector<std::string> targets = texts_of(request, "translation", limits, total, many);
+  if (many != made.many || sources.size() != targets.size()) {
+    refuse(400, "q and translation: ", sources.size(), " and ", targets.size(),
+           " texts, expected two texts or two arrays of the same length");
+  }
+  for (std::size_t i = 0; i < sources.size(); ++i) made.pairs.push_back({std::move(sources[i]), std::move(targets[i])});
+  made.languages = languages_of(request);
+  made.key = key_of(request);
+  return made;
+}
+
+}  // namespace
+
+TranslateRequest translate_request(std::string_view body, std::string_view type, const Limits& limits) {
+  return reading(body, type, [&](const Json& request) {
+    request.allow_only({"q", "source", "target", "model", "format", "alternatives", "beam", "alignment", "attention",
+                        "level", "threshold", "stream", "api_key", "secret"});
+    TranslateRequest made;
+    std::size_t total = 0;
+    made.texts = texts_of(request, "q", limits, total, made.many);
+    made.languages = languages_of(request);
+    const std::string format = short_text(request, "format", "text", kLongestName);
+    if (format != "text" && format != "html") refuse(400, "format: ", json_quote(format), ", expected text or html");
+    made.html = format == "html";
+    made.alternatives = whole(request, "alternatives", 0, 0, limits.alternatives);
+    made.beam = whole(request, "beam", std::min<std::int64_t>(5, limits.beam), 1, limits.beam);
+    if (flag(request, "alignment")) made.alignment = {level_of(request), threshold_of(request)};
+    made.attention = attention_of(request);
+    made.stream = flag(request, "stream");
+    made.key = key_of(request);
+    if (made.html && (made.alignment || made.attention || made.stream)) {
+      refuse(400, "format html goes without alignment, attention and stream");
+    }
+    if (made.stream && made.many) refuse(400, "stream: q is an array, expected one text");
+    if (made.stream && (made.alternatives > 0 || made.alignment)) {
+      refuse(400, "stream goes without alternatives and alignment");
+    }
+    if (made.stream && request.find("beam") && made.beam != 1) {
+      refuse(400, "beam: ", made.beam, ", expected 1 with stream: a word that was sent cannot be taken back");
+    }
+    return made;
+  });
+}
+
+PairsRequest align_request(std::string_view body, std::string_view type, const Limits& limits) {
+  return reading(body, type, [&](const Json& request) {
+    request.allow_only({"q", "translation", "source", "target", "model", "level", "threshold", "api_key"});
+    PairsRequest made = pairs_of(request, limits);
+    made.alignment = {level_of(request), threshold_of(request)};
+    return made;
+  });
+}
+
+PairsRequest score_request(std::string_view body, std::string_view type, const Limits& limits) {
+  return reading(body, type, [&](const Json& request) {
+    request.allow_only({"q", "translation", "source", "target", "model", "per_token", "normalize", "api_key"});
+    PairsRequest made = pairs_of(request, limits);
+    made.per_token = flag(request, "per_token");
+    made.normalize = flag(request, "normalize");
+    return made;
+  });
+}
+
+DetectRequest detect_request(std::string_view body, std::string_view type, const Limits& limits) {
+  return reading(body, type, [&](const Json& request) {
+    request.allow_only({"q", "api_key"});
+    std::size_t total = 0;
+    bool many = false;
+    std::vector<std::string> texts = texts_of(request, "q", limits, total, many);
+    if (many) refuse(400, "q: an array, expected one text");
+    return DetectRequest{.text = std::move(texts[0]), .key = key_of(request)};
+  });
+}
+
+}  // namespace regard::serve

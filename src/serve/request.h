@@ -1,0 +1,76 @@
+// What clients may ask, read from JSON (or from a form, as LibreTranslate's own client sends it) into plain structs.
+// Whatever is not as it should be is refused in words, before anything is computed.
+//
+//     const TranslateRequest asked = translate_request(body, "application/json", limits);
+//
+// The shape of /translate is LibreTranslate's: {"q": "他们在看。", "source": "auto", "target": "en"}.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <stdexcept>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "serve/limits.h"
+#include "tasks/alignment.h"
+
+namespace regard::serve {
+
+// An answer other than the one that was hoped for. The text is for the client: nothing in it is a secret.
+class Refusal : public std::runtime_error {
+ public:
+  Refusal(int status, const std::string& text) : std::runtime_error(text), status_(status) {}
+  int status() const { return status_; }
+
+ private:
+  int status_;
+};
+
+struct AlignmentAsked {
+  AlignmentLevel level = AlignmentLevel::kWord;
+  std::optional<double> threshold = {};  // none: of every target unit the link with the greatest weight
+};
+
+struct AttentionAsked {  // none: all of them
+  std::optional<std::int64_t> layer = {}, head = {};
+};
+
+struct Languages {
+  std::string source = "auto", target = {};  // target "": the model's
+  std::string model = {};                    // the name of one; "": by the languages
+};
+
+struct TranslateRequest {
+  std::vector<std::string> texts;
+  bool many = false;  // q was an array, and so is the answer
+  Languages languages = {};
+  bool html = false, stream = false;
+  std::int64_t alternatives = 0, beam = 5;
+  std::optional<AlignmentAsked> alignment = {};
+  std::optional<AttentionAsked> attention = {};
+  std::string key = {};
+};
+
+struct PairsRequest {  // of /align and /score
+  std::vector<TextPair> pairs;
+  bool many = false;
+  Languages languages = {};
+  AlignmentAsked alignment = {};              // of /align
+  bool per_token = false, normalize = false;  // of /score
+  std::string key = {};
+};
+
+struct DetectRequest {
+  std::string text;
+  std::string key = {};
+};
+
+// They throw a Refusal: 400 for what makes no sense, 413 for too much, 415 for a body of another type.
+TranslateRequest translate_request(std::string_view body, std::string_view type, const Limits& limits);
+PairsRequest align_request(std::string_view body, std::string_view type, const Limits& limits);
+PairsRequest score_request(std::string_view body, std::string_view type, const Limits& limits);
+DetectRequest detect_request(std::string_view body, std::string_view type, const Limits& limits);
+
+}  // namespace regard::serve
