@@ -9,6 +9,7 @@
 #include "data/corpus.h"
 #include "models/presets.h"
 #include "support/folder.h"
+#include "support/quick_training.h"
 #include "tasks/train_translation.h"
 
 namespace regard {
@@ -26,15 +27,7 @@ class SmallTranslators : public testing::Test {
       model.ffn = 32;
       model.heads = 2;
       model.encoder_layers = model.decoder_layers = model.family == "transformer" ? 2 : 1;
-      TranslationSettings settings;
-      settings.tokenizer = "words";
-      settings.batch_tokens = 400;
-      settings.warmup = 10;
-      settings.rate = 5e-3;
-      settings.stop_after = "30u";
-      settings.valid_every = "100u";
-      settings.longest_text = 40;
-      train_translation({.builtin = "zh-en", .builtin_lines = 150, .builtin_tests = 10}, model, settings,
+      train_translation({.builtin = "zh-en", .builtin_lines = 150, .builtin_tests = 10}, model, quick_training(),
                         {.path = path(name)}, {});
     }
   }
