@@ -1,25 +1,16 @@
 #include "data/train_pieces.h"
 
-#include <dlfcn.h>
-#include <unistd.h>
-
 #include <algorithm>
 #include <array>
-#include <filesystem>
 #include <unordered_set>
 
 #include "base/check.h"
+#include "base/modules.h"
 #include "data/pieces.h"
 #include "data/utf8.h"
 
-#ifndef REGARD_LIBDIR
-#define REGARD_LIBDIR "lib"
-#endif
-
 namespace regard {
 namespace {
-
-namespace fs = std::filesystem;
 
 constexpr const char* kName = "regard_pieces.so";
 
@@ -32,55 +23,20 @@ struct Feeding {
 
 }  // namespace
 
-std::vector<std::string> pieces_module_places() {
-  std::vector<std::string> places;
-  const auto add = [&](const fs::path& folder) {
-    const std::string place = (folder / kName).lexically_normal().string();
-    for (const std::string& each : places) {
-      if (each == place) return;
-    }
-    places.push_back(place);
-  };
-  const auto add_around = [&](const fs::path& file) {
-    if (!file.is_absolute()) return;
-    const fs::path folder = file.parent_path();
-    add(folder);
-    add(folder / "regard");                                // beside the library
-    add(folder.parent_path() / REGARD_LIBDIR / "regard");  // from bin/
-    add(folder.parent_path() / "lib" / "regard");
-  };
-  std::error_code error;
-  add_around(fs::read_symlink("/proc/self/exe", error));
-  Dl_info about = {};
-  if (dladdr(reinterpret_cast<const void*>(&pieces_module_places), &about) != 0 && about.dli_fname != nullptr) {
-    add_around(about.dli_fname);
-  }
-  return places;
-}
+std::vector<std::string> pieces_module_places() { return module_places(kName); }
 
 const RegardPiecesModule* find_pieces_module() {
   // Opened once and never closed: its library keeps threads and tables.
-  static const RegardPiecesModule* const found = []() -> const RegardPiecesModule* {
-    for (const std::string& place : pieces_module_places()) {
-      if (access(place.c_str(), R_OK) != 0) continue;
-      void* handle = dlopen(place.c_str(), RTLD_NOW | RTLD_LOCAL);
-      if (handle == nullptr) continue;
-      auto* open = reinterpret_cast<RegardPiecesOpen*>(dlsym(handle, "regard_pieces_module"));
-      const RegardPiecesModule* module = open == nullptr ? nullptr : open();
-      if (module != nullptr && module->version == kRegardPiecesVersion) return module;
-    }
-    return nullptr;
-  }();
+  static const RegardPiecesModule* const found =
+      find_module<RegardPiecesModule>(kName, "regard_pieces_module", kRegardPiecesVersion);
   return found;
 }
 
 const RegardPiecesModule& pieces_module() {
   const RegardPiecesModule* module = find_pieces_module();
   if (module == nullptr) {
-    std::string places;
-    for (const std::string& place : pieces_module_places()) places += (places.empty() ? "" : ", ") + place;
     fail(ErrorKind::kFile, "learning pieces needs the module ", kName, ", which was not found or cannot be opened (",
-         places, "); words and characters do without");
+         module_places_text(kName), "); words and characters do without");
   }
   return *module;
 }

@@ -26,13 +26,22 @@ struct Color {
 // bright, also to those who do not see all colours.
 constexpr Color kRamp[] = {{12, 10, 24}, {72, 24, 106}, {160, 46, 110}, {228, 92, 74}, {252, 168, 72}, {252, 246, 180}};
 
-Color ramp(double weight) {
-  const double place = std::clamp(weight, 0.0, 1.0) * (std::size(kRamp) - 1);
-  const auto below = std::min(static_cast<std::size_t>(place), std::size(kRamp) - 2);
+// From blue over night to orange.
+constexpr Color kDifference[] = {{140, 200, 255}, {45, 105, 175}, {12, 10, 24}, {176, 92, 24}, {255, 184, 92}};
+constexpr Color kUnknown = {110, 60, 100};
+
+Color along(std::span<const Color> ramp, double share) {
+  const double place = std::clamp(share, 0.0, 1.0) * static_cast<double>(ramp.size() - 1);
+  const auto below = std::min(static_cast<std::size_t>(place), ramp.size() - 2);
   const double part = place - static_cast<double>(below);
-  const Color &a = kRamp[below], &b = kRamp[below + 1];
+  const Color &a = ramp[below], &b = ramp[below + 1];
   const auto mix = [part](int from, int to) { return static_cast<int>(std::lround(from + part * (to - from))); };
   return {mix(a.red, b.red), mix(a.green, b.green), mix(a.blue, b.blue)};
+}
+
+Color ramp(double weight, bool difference) {
+  if (std::isnan(weight)) return kUnknown;
+  return difference ? along(kDifference, (weight + 1) / 2) : along(kRamp, weight);
 }
 
 int distance(Color a, Color b) {
@@ -63,18 +72,25 @@ const char* shade(double weight) {
 
 constexpr std::string_view kPlain = "\033[0m";
 
-std::string cell(double weight, Colors colors) {
+// The escape that colours what follows; `layer` 38: the letters, 48: the ground.
+std::string escape(Color color, Colors colors, int layer) {
+  if (colors == Colors::k256) return fmt::format("\033[{};5;{}m", layer, nearest_of_256(color));
+  return fmt::format("\033[{};2;{};{};{}m", layer, color.red, color.green, color.blue);
+}
+
+std::string cell(double weight, Colors colors, bool difference) {
   if (std::isnan(weight)) return "??";
-  const Color color = ramp(weight);
-  switch (colors) {
-    case Colors::kNone:
-      return std::string(shade(weight)) + shade(weight);
-    case Colors::k256:
-      return fmt::format("\033[48;5;{}m  ", nearest_of_256(color));
-    case Colors::kAll:
-      return fmt::format("\033[48;2;{};{};{}m  ", color.red, color.green, color.blue);
-  }
-  return "";
+  if (colors != Colors::kNone) return escape(ramp(weight, difference), colors, 48) + "  ";
+  if (!difference) return std::string(shade(weight)) + shade(weight);
+  const char* const how = shade(std::abs(weight));
+  return std::string(*how == ' ' ? " " : weight < 0 ? "-" : "+") + how;
+}
+
+// Two cells, one above the other; nothing below the last row if they are odd.
+std::string two_cells(double upper, const double* lower, Colors colors, bool difference) {
+  std::string out = escape(ramp(upper, difference), colors, 38);
+  out += lower == nullptr ? "\033[49m" : escape(ramp(*lower, difference), colors, 48);
+  return out + "▀▀";
 }
 
 struct Letter {
@@ -220,12 +236,15 @@ std::string heat_map(const Tensor& weights, const MapLabels& labels, const MapSe
         labels.columns.size(), " of columns");
   const Tensor dense = weights.to(DType::kF64);
   const double* values = dense.data<double>();
-  std::vector<std::string> rows, columns;
-  int margin = 0;
-  for (const std::string& label : labels.rows) {
-    rows.push_back(printable(label));
-    margin = std::max(margin, display_width(rows.back()));
+  const bool half = settings.half && settings.colors != Colors::kNone;
+  const std::size_t rows = labels.rows.size();
+  std::vector<std::string> names, columns;  // of lines
+  for (std::size_t row = 0; row < rows; row += half ? 2 : 1) {
+    names.push_back(printable(labels.rows[row]));
+    if (half && row + 1 < rows) names.back() += " / " + printable(labels.rows[row + 1]);
   }
+  int margin = 0;
+  for (const std::string& name : names) margin = std::max(margin, display_width(name));
   for (const std::string& label : labels.columns) columns.push_back(printable(label));
 
   constexpr int kIndent = 2, kFrame = 2;
@@ -242,11 +261,15 @@ std::string heat_map(const Tensor& weights, const MapLabels& labels, const MapSe
       out += '\n';
     }
     out += left + "┌" + repeated("─", static_cast<std::int64_t>(end - begin) * kCell) + '\n';
-    for (std::size_t row = 0; row < rows.size(); ++row) {
-      const auto pad = static_cast<std::size_t>(kIndent + margin - display_width(rows[row]));
-      out += std::string(pad, ' ') + rows[row] + " │";
+    for (std::size_t line = 0; line < names.size(); ++line) {
+      const auto pad = static_cast<std::size_t>(kIndent + margin - display_width(names[line]));
+      out += std::string(pad, ' ') + names[line] + " │";
       for (std::size_t column = begin; column < end; ++column) {
-        out += cell(values[row * columns.size() + column], settings.colors);
+        const std::size_t row = half ? 2 * line : line;
+        const double* const here = values + row * columns.size() + column;
+        out += half ? two_cells(*here, row + 1 < rows ? here + columns.size() : nullptr, settings.colors,
+                                settings.difference)
+                    : cell(*here, settings.colors, settings.difference);
       }
       if (settings.colors == Colors::kNone) {
         trim_end(out);
@@ -276,15 +299,56 @@ std::string progress_bar(double done, int width) {
   return bar + std::string(static_cast<std::size_t>(width - (eighths + 7) / 8), ' ');
 }
 
-std::string heat_scale(Colors colors) {
+std::string heat_scale(Colors colors, std::string_view least, std::string_view most, bool difference) {
+  const double low = difference ? -1 : 0;
+  const int steps = colors == Colors::kNone && !difference ? 4 : 8;
   std::string bar;
-  if (colors == Colors::kNone) {
-    for (int i = 0; i <= 4; ++i) bar += shade(i / 4.0);
-  } else {
-    for (int i = 0; i <= 8; ++i) bar += cell(i / 8.0, colors);
-    bar += kPlain;
+  for (int i = 0; i <= steps; ++i) {
+    const double weight = low + (1 - low) * i / steps;
+    bar += colors == Colors::kNone && !difference ? shade(weight) : cell(weight, colors, difference);
   }
-  return "0 " + bar + " 1";
+  if (colors != Colors::kNone) bar += kPlain;
+  return std::string(least) + ' ' + bar + ' ' + std::string(most);
+}
+
+std::string shaded_text(std::span<const ShadedPart> parts, const MapSettings& settings) {
+  constexpr int kIndent = 2;
+  std::string out(kIndent, ' ');
+  int at = kIndent;
+  for (const ShadedPart& part : parts) {
+    std::string words;  // blanks stay blanks here
+    for (std::string_view rest = part.text; !rest.empty();) {
+      const Letter letter = next_letter(rest);
+      rest.remove_prefix(letter.bytes.size());
+      words += letter.code == ' ' || letter.code == '\n' ? " " : printable(letter.bytes);
+    }
+    const bool known = !std::isnan(part.weight);
+    if (settings.colors == Colors::kNone && known) {
+      const double size = std::abs(part.weight);
+      const std::string how = shade(size);
+      if (how != " ") words = (settings.difference && part.weight < 0 ? "-" : "") + how + words;
+    }
+    const int width = display_width(words);
+    if (at + width > settings.width && at > kIndent) {
+      trim_end(out);
+      out += '\n' + std::string(kIndent, ' ');
+      at = kIndent;
+      if (words.find_first_not_of(' ') == std::string::npos) continue;
+    }
+    at += width;
+    if (settings.colors == Colors::kNone || !known) {
+      out += words;
+      continue;
+    }
+    const Color ground = ramp(part.weight, settings.difference);
+    const bool light = 299 * ground.red + 587 * ground.green + 114 * ground.blue > 140000;
+    out += escape(ground, settings.colors, 48) +
+           escape(light ? Color{0, 0, 0} : Color{238, 238, 238}, settings.colors, 38);
+    out += words;
+    out += kPlain;
+  }
+  trim_end(out);
+  return out + '\n';
 }
 
 }  // namespace regard

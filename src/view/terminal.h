@@ -30,13 +30,24 @@ struct MapLabels {
 };
 struct MapSettings {
   Colors colors = Colors::kNone;
-  int width = 80;  // columns of the terminal: a wider map is cut into parts, one below the other
+  int width = 80;           // columns of the terminal: a wider map is cut into parts, one below the other
+  bool half = false;        // in colour: two rows a line, as the upper and the lower half of a block
+  bool difference = false;  // −1 … 1: blue to orange; without colours a sign before each shade
 };
 // weights [rows, columns]; a weight that is not a number is shown as ??.
 std::string heat_map(const Tensor& weights, const MapLabels& labels, const MapSettings& settings = {});
 
 // The scale of a map: "0 ░▒▓█ 1".
-std::string heat_scale(Colors colors);
+std::string heat_scale(Colors colors, std::string_view least = "0", std::string_view most = "1",
+                       bool difference = false);
+
+// A text, each part on the colour of its weight, 0 … 1; NaN: on none. Without colours the shade stands before each part
+// of some weight: "▓看". Lines end where the terminal does.
+struct ShadedPart {
+  std::string text;
+  double weight = 0;
+};
+std::string shaded_text(std::span<const ShadedPart> parts, const MapSettings& settings = {});
 
 // How far something is, 0 … 1: "█████▌    ".
 std::string progress_bar(double done, int width);

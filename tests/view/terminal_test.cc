@@ -103,6 +103,49 @@ TEST(HeatMap, EmptyMapsAreFineAndWrongLabelsAreErrors) {
 
 TEST(HeatScale, ShowsEveryShade) { EXPECT_EQ(heat_scale(Colors::kNone), "0  ░▒▓█ 1"); }
 
+TEST(HeatMap, TwoRowsShareALineInColour) {
+  const Tensor weights = Tensor::of({3, 2}, {0.0f, 1.0f, 1.0f, 0.0f, 1.0f, std::nanf("")});
+  const Labels rows = {"a", "b", "c"}, columns = {"k", "t"};
+  const std::string low = "2;12;10;24m", high = "2;252;246;180m", unknown = "2;110;60;100m";
+  const auto cells = [](const std::string& above, const std::string& below) {
+    return "\033[38;" + above + "\033[" + (below.empty() ? "49m" : "48;" + below) + "▀▀";
+  };
+  EXPECT_EQ(heat_map(weights, {.rows = rows, .columns = columns}, {.colors = Colors::kAll, .half = true}),
+            "         k t\n"
+            "        ┌────\n"
+            "  a / b │" +
+                cells(low, high) + cells(high, low) + "\033[0m\n" + "      c │" + cells(high, "") + cells(unknown, "") +
+                "\033[0m\n");
+  // Without colours every row has its line.
+  EXPECT_EQ(heat_map(weights, {.rows = rows, .columns = columns}, {.half = true}),
+            heat_map(weights, {.rows = rows, .columns = columns}));
+}
+
+TEST(HeatMap, ADifferenceHasSignsOrTwoColours) {
+  const Tensor weights = Tensor::of({1, 3}, {-1.0f, 0.0f, 0.5f});
+  const Labels rows = {"a"}, columns = {"k", "t", "x"};
+  EXPECT_EQ(heat_map(weights, {.rows = rows, .columns = columns}, {.difference = true}),
+            "     k t x\n"
+            "    ┌──────\n"
+            "  a │-█  +▒\n");
+  const std::string colored =
+      heat_map(weights, {.rows = rows, .columns = columns}, {.colors = Colors::kAll, .difference = true});
+  EXPECT_NE(colored.find("48;2;140;200;255m"), std::string::npos);  // blue
+  EXPECT_NE(colored.find("48;2;176;92;24m"), std::string::npos);    // orange
+}
+
+TEST(ShadedText, HasItsShadesBeforeTheWordsOrColoursUnderThem) {
+  const std::vector<ShadedPart> parts = {{"They", 0.0}, {" ", std::nan("")}, {"read", 1.0}, {"\033[31m", 0.5}};
+  EXPECT_EQ(shaded_text(parts), "  They █read▒\uFFFD[31m\n");
+  const std::string colored = shaded_text(parts, {.colors = Colors::kAll});
+  EXPECT_NE(colored.find("\033[48;2;252;246;180m\033[38;2;0;0;0mread\033[0m"), std::string::npos) << colored;
+}
+
+TEST(ShadedText, LinesEndWhereTheTerminalDoes) {
+  const std::vector<ShadedPart> parts(10, {"看看", 0.0});
+  EXPECT_EQ(shaded_text(parts, {.width = 20}), "  看看看看看看看看\n  看看看看看看看看\n  看看看看\n");
+}
+
 TEST(DisplayWidth, CountsColumns) {
   EXPECT_EQ(display_width(""), 0);
   EXPECT_EQ(display_width("abc"), 3);

@@ -1,0 +1,10 @@
+# The script and the style of the HTML page are files of their own, and become part of the program.
+foreach(name script style)
+  set(ending_script js)
+  set(ending_style css)
+  set(file ${CMAKE_SOURCE_DIR}/src/view/page/view.${ending_${name}})
+  set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${file})
+  file(READ ${file} page_${name})
+endforeach()
+configure_file(src/view/page/page.cc.in ${CMAKE_BINARY_DIR}/page.cc @ONLY)
+target_sources(regard_view PRIVATE ${CMAKE_BINARY_DIR}/page.cc)
