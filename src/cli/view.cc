@@ -83,7 +83,8 @@ int run(Options& options, const Context& context) {
         "view: --view difference needs the other trace: --with OTHER.trace");
   show_settings.theme = options.theme == "dark" ? Theme::kDark : Theme::kLight;
   show_settings.links = links_of(options.links);
-  show_settings.terminal = {.colors = colors_of(STDOUT_FILENO, when), .width = width_of(STDOUT_FILENO), .half = true};
+  show_settings.terminal = {
+      .colors = colors_of(STDOUT_FILENO, when_colors(options.color)), .width = width_of(STDOUT_FILENO), .half = true};
 
   const Trace trace = is_trace(options) ? Trace::read(options.words[0]) : look(options, context);
   Trace other;
