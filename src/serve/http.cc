@@ -153,7 +153,7 @@ class Session : public std::enable_shared_from_this<Session> {
 
   void reply(std::uint64_t request, HttpAnswer answer) {
     if (request != request_) return;
-    if (state_ == State::kWorking) write(std::move(answer));
+    if (state_ == State::kWorking) return write(std::move(answer));
     if (state_ != State::kEvents) return;
     push(fmt::format("event: error\ndata: {}\n\n", answer.body));  // it went wrong half-way
     end_events(request);

@@ -78,6 +78,7 @@ TEST(Batcher, EveryJobGetsItsOwnResults) {
   const int clients = 8, each = cases(100);
   std::atomic<int> wrong = 0, right = 0;
   std::vector<std::jthread> threads;
+  threads.reserve(static_cast<std::size_t>(clients));
   std::latch all(static_cast<std::ptrdiff_t>(clients) * each);
   for (int client = 0; client < clients; ++client) {
     threads.emplace_back([&, client] {

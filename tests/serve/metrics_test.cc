@@ -35,6 +35,7 @@ TEST(Metrics, ManyThreadsMayCount) {
   Metrics metrics;
   {
     std::vector<std::jthread> threads;
+    threads.reserve(4);
     for (int i = 0; i < 4; ++i) {
       threads.emplace_back([&] {
         for (int k = 0; k < 250; ++k) metrics.count("/health", 200, 0.1);

@@ -253,9 +253,11 @@ TEST_F(ServiceTest, TheDescriptionHasEveryPath) {
 TEST_F(ServiceTest, TogetherEverybodyGetsWhatHeWouldGetAlone) {
   const std::vector<std::string> lines = TinyModels::lines("zh-en", static_cast<std::size_t>(cases(40)));
   std::vector<std::string> alone;
+  alone.reserve(lines.size());
   for (const std::string& each : lines)
     alone.push_back(post("/translate", body_of(each, R"(, "alternatives": 2)")).body);
   std::vector<std::shared_ptr<Kept>> replies;
+  replies.reserve(lines.size());
   for (const std::string& each : lines) {
     replies.push_back(begin("POST", "/translate", body_of(each, R"(, "alternatives": 2)")));
   }
