@@ -21,6 +21,8 @@
 #include <boost/beast/http.hpp>
 #include <chrono>
 #include <deque>
+#include <exception>
+#include <new>
 #include <optional>
 #include <random>
 #include <unordered_map>
@@ -139,6 +141,11 @@ class Session : public std::enable_shared_from_this<Session> {
         stream_(std::move(socket)),
         buffer_(server.settings.limits.header + (16 << 10)),
         deadline_(server.io) {}
+  ~Session() {
+    if (state_ != State::kEnded) server_.sessions.erase(this);  // memory ran out, or all ends at once
+  }
+  Session(const Session&) = delete;
+  Session& operator=(const Session&) = delete;
 
   void start() { wait_for_request(); }
 
@@ -278,7 +285,12 @@ class Session : public std::enable_shared_from_this<Session> {
     deadline_.async_wait([self = shared_from_this(), number = request_](error_code why) {
       if (!why) self->on_deadline(number);
     });
-    server_.handler(request, std::make_shared<SessionReply>(shared_from_this(), request_, gone_.get_token()));
+    const auto reply = std::make_shared<SessionReply>(shared_from_this(), request_, gone_.get_token());
+    try {
+      server_.handler(request, reply);
+    } catch (const std::exception&) {
+      reply->send(error_answer(500, "an internal error", id_));
+    }
   }
 
   void on_deadline(std::uint64_t request) {
@@ -463,7 +475,10 @@ void HttpServer::Impl::accept() {
       });
       return;
     }
-    take(std::move(socket));
+    try {
+      take(std::move(socket));
+    } catch (const std::bad_alloc&) {  // this one is not served, the next may be
+    }
     accept();
   });
 }
@@ -542,8 +557,13 @@ bool HttpServer::run(const std::stop_token& stop) {
   const auto guard = asio::make_work_guard(impl_->io);  // threads that compute are work, too
   impl_->accept();
   const std::stop_callback asked(stop, [this] { asio::post(impl_->io, [this] { impl_->drain(); }); });
-  impl_->io.run();
-  return impl_->all_answered;
+  for (;;) {
+    try {
+      impl_->io.run();
+      return impl_->all_answered;
+    } catch (const std::bad_alloc&) {  // one connection is lost, the others go on
+    }
+  }
 }
 
 bool HttpServer::available() { return true; }

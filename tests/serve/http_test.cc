@@ -272,6 +272,18 @@ TEST_F(HttpTest, WhoseAnswerIsForgottenIsToldSo) {
   EXPECT_EQ(status_of(client.ask(kGet)), 500);
 }
 
+TEST_F(HttpTest, AHandlerThatThrowsHarmsNobody) {
+  const Running server([](const HttpRequest& request, const std::shared_ptr<Reply>& reply) {
+    if (request.path == "/throw") throw std::runtime_error("a secret");
+    echo(request, reply);
+  });
+  Client client(server.port());
+  const std::string answer = client.ask("GET /throw HTTP/1.1\r\n\r\n");
+  EXPECT_EQ(status_of(answer), 500);
+  EXPECT_EQ(answer.find("secret"), std::string::npos);
+  EXPECT_EQ(status_of(client.ask(kGet)), 200);
+}
+
 TEST_F(HttpTest, AnAnswerThatIsTooLateIsNotTakenForTheNext) {
   Limits limits;
   limits.request_seconds = 0.05;
