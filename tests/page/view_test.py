@@ -9,7 +9,7 @@ import tempfile
 import unittest
 from pathlib import Path
 
-from playwright.sync_api import sync_playwright
+from playwright.sync_api import expect, sync_playwright
 
 PROGRAM, TRACES = sys.argv[1], Path(sys.argv[2])
 
@@ -40,7 +40,7 @@ class PageTest(unittest.TestCase):
         page.on("request", lambda request: self.bad.append(request.url)
                 if not request.url.startswith(("file://" + str(html), "data:")) else None)
         page.goto(f"file://{html}")
-        page.wait_for_function("document.getElementById('value').textContent !== ''")
+        expect(page.locator("#value")).not_to_be_empty()  # not wait_for_function: the page forbids eval
         return page
 
     def tearDown(self):
@@ -128,7 +128,7 @@ class PageTest(unittest.TestCase):
             page.keyboard.press("ArrowDown")
         self.assertIn("w3 0.933", page.locator("#heaviest").inner_text())
         page.keyboard.press("End")
-        page.wait_for_function("document.getElementById('value').textContent === 'w3 → w1199: 0.000 or so'")
+        expect(page.locator("#value")).to_have_text("w3 → w1199: 0.000 or so")
         self.assertTrue(page.locator("#lens").is_visible())
         page.keyboard.press("Home")
         for _ in range(3):
