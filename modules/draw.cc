@@ -14,7 +14,7 @@
 
 namespace {
 
-constexpr double kMiddle = 0.36;  // as in view/drawing.cc
+constexpr double kMiddle = 0.36;  // as in view/canvas.cc
 constexpr double kDegree = 3.14159265358979323846 / 180;
 
 using Surface = std::unique_ptr<cairo_surface_t, decltype(&cairo_surface_destroy)>;

@@ -8,7 +8,7 @@
 extern "C" {
 
 struct RegardDrawShape {
-  int kind;                            // Figure::Kind of view/drawing.h
+  int kind;                            // Figure::Kind of view/canvas.h
   double x, y, width, height;          // the same places mean the same as there
   double red, green, blue, alpha;      // 0 … 1
   double stroke, size, angle, anchor;  // anchor: 0 the text begins at the place, 0.5 its middle is there, 1 its end

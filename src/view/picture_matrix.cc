@@ -20,7 +20,7 @@ struct Grid {
 };
 
 // Labels left of the rows.
-void row_labels(Drawing& picture, const Grid& grid, const std::vector<std::string>& labels, double most, Color color) {
+void row_labels(Canvas& picture, const Grid& grid, const std::vector<std::string>& labels, double most, Color color) {
   const double size = std::clamp(grid.high * 0.6, 8.0, 13.0);
   const std::int64_t step = every(grid.high, size);
   for (std::int64_t row = 0; row < grid.rows; row += step) {
@@ -30,7 +30,7 @@ void row_labels(Drawing& picture, const Grid& grid, const std::vector<std::strin
   }
 }
 
-void column_labels(Drawing& picture, const Grid& grid, const std::vector<std::string>& labels, double most, bool flat,
+void column_labels(Canvas& picture, const Grid& grid, const std::vector<std::string>& labels, double most, bool flat,
                    Color color) {
   const double size = std::clamp(grid.wide * 0.6, 8.0, 13.0);
   const std::int64_t step = every(grid.wide, size);
@@ -48,9 +48,9 @@ void column_labels(Drawing& picture, const Grid& grid, const std::vector<std::st
 
 }  // namespace
 
-Drawing matrix_picture(const Shown& map, const PictureSettings& settings) {
+Canvas matrix_picture(const Shown& map, const PictureSettings& settings) {
   const Inks& ink = inks(settings.theme);
-  Drawing picture(0, 0, ink.ground);
+  Canvas picture(0, 0, ink.ground);
   if (empty(picture, map, settings)) return picture;
   const std::int64_t rows = map.weights[0], columns = map.weights[1];
   const float* values = map.weights.data<float>();
@@ -103,10 +103,10 @@ Drawing matrix_picture(const Shown& map, const PictureSettings& settings) {
   return picture;
 }
 
-Drawing heads_picture(const Shown& map, const Tensor& weights, const PictureSettings& settings) {
+Canvas heads_picture(const Shown& map, const Tensor& weights, const PictureSettings& settings) {
   check(weights.rank() == 4, "all heads: weights ", weights.shape(), ", expected [layers, heads, rows, columns]");
   const Inks& ink = inks(settings.theme);
-  Drawing picture(0, 0, ink.ground);
+  Canvas picture(0, 0, ink.ground);
   const std::int64_t layers = weights[0], heads = weights[1], rows = weights[2], columns = weights[3];
   if (weights.size() == 0) {
     picture.resize(head_width(map), head_height(map) + 40);
@@ -149,10 +149,10 @@ Drawing heads_picture(const Shown& map, const Tensor& weights, const PictureSett
   return picture;
 }
 
-Drawing entropy_picture(const Shown& map, const Tensor& entropy, const PictureSettings& settings) {
+Canvas entropy_picture(const Shown& map, const Tensor& entropy, const PictureSettings& settings) {
   check(entropy.rank() == 2, "entropies ", entropy.shape(), ", expected [layers, heads]");
   const Inks& ink = inks(settings.theme);
-  Drawing picture(0, 0, ink.ground);
+  Canvas picture(0, 0, ink.ground);
   const std::int64_t layers = entropy[0], heads = entropy[1];
   if (entropy.size() == 0) {
     picture.resize(head_width(map), head_height(map) + 40);

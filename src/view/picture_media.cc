@@ -87,7 +87,7 @@ void lay_over(Pixels& pixels, const std::vector<double>& weights, const Range& r
   }
 }
 
-void panel(Drawing& picture, const TraceAxis& axis, const std::vector<double>* weights, double x, double y, Size size,
+void panel(Canvas& picture, const TraceAxis& axis, const std::vector<double>* weights, double x, double y, Size size,
            double wide, double high, bool difference, const PictureSettings& settings) {
   const Inks& ink = inks(settings.theme);
   Pixels pixels = picture_of(axis, size, settings.theme);
@@ -161,10 +161,10 @@ std::vector<double> over_picture(const TraceAxis& axis, const std::vector<double
 
 Pixels photo(const TraceAxis& axis, std::size_t most) { return picture_of(axis, size_of(axis, most), Theme::kLight); }
 
-Drawing image_picture(const Shown& map, std::optional<std::int64_t> row, const PictureSettings& settings) {
+Canvas image_picture(const Shown& map, std::optional<std::int64_t> row, const PictureSettings& settings) {
   check_picture(map);
   const Inks& ink = inks(settings.theme);
-  Drawing picture(0, 0, ink.ground);
+  Canvas picture(0, 0, ink.ground);
   if (empty(picture, map, settings)) return picture;
   const std::int64_t shown_rows = row ? 1 : std::min(map.weights[0], kSheet);
   Shown titled = map;
@@ -216,11 +216,11 @@ Drawing image_picture(const Shown& map, std::optional<std::int64_t> row, const P
   return picture;
 }
 
-Drawing sound_picture(const Shown& map, const PictureSettings& settings) {
+Canvas sound_picture(const Shown& map, const PictureSettings& settings) {
   check(map.columns.kind == TraceAxis::Kind::kFrames, "the columns, '", map.columns.name,
         "', are not frames of a sound: no view of a sound");
   const Inks& ink = inks(settings.theme);
-  Drawing picture(0, 0, ink.ground);
+  Canvas picture(0, 0, ink.ground);
   if (empty(picture, map, settings)) return picture;
   const TraceAxis& axis = map.columns;
   const std::int64_t rows = map.weights[0], columns = map.weights[1];

@@ -88,7 +88,7 @@ double head_width(const Shown& map) {
   return std::max(width, std::min(640.0, 2 * kMargin + 2 + text_width(shown(map.title), kTitle, true)));
 }
 
-double head(Drawing& picture, const Shown& map, const PictureSettings& settings, double width) {
+double head(Canvas& picture, const Shown& map, const PictureSettings& settings, double width) {
   const Inks& ink = inks(settings.theme);
   double y = kMargin;
   const auto say = [&](const std::string& text, double size, Color color, bool bold, double height,
@@ -105,7 +105,7 @@ double head(Drawing& picture, const Shown& map, const PictureSettings& settings,
 
 double scale_height(double height, const Range& range) { return height + (range.missing ? 24 : 4); }
 
-void scale(Drawing& picture, double x, double y, double height, const Range& range, const PictureSettings& settings) {
+void scale(Canvas& picture, double x, double y, double height, const Range& range, const PictureSettings& settings) {
   constexpr std::size_t kSteps = 64;
   const Inks& ink = inks(settings.theme);
   Pixels bar(kSteps, 1);
@@ -187,7 +187,7 @@ std::int64_t every(double step, double least) {
   return std::max<std::int64_t>(1, static_cast<std::int64_t>(std::ceil(least / std::max(step, 1e-6))));
 }
 
-bool empty(Drawing& picture, const Shown& map, const PictureSettings& settings) {
+bool empty(Canvas& picture, const Shown& map, const PictureSettings& settings) {
   check(map.weights.rank() == 2 && map.weights[0] == map.rows.size() && map.weights[1] == map.columns.size(),
         "a picture of weights ", map.weights.shape(), " with ", map.rows.size(), " rows and ", map.columns.size(),
         " columns");

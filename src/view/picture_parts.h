@@ -20,14 +20,14 @@ Range range_of(const float* values, std::int64_t count, bool difference);
 Color color_of(double value, const Range& range, Theme theme);
 
 // Title, note and erasure; gives where the rest begins.
-double head(Drawing& picture, const Shown& map, const PictureSettings& settings, double width);
+double head(Canvas& picture, const Shown& map, const PictureSettings& settings, double width);
 double head_height(const Shown& map);
 double head_width(const Shown& map);  // at least so wide a picture with this head is
 
 // The scale of colours, upright at x, y.
 inline constexpr double kScaleWidth = 70;
 double scale_height(double height, const Range& range);  // with what stands below it
-void scale(Drawing& picture, double x, double y, double height, const Range& range, const PictureSettings& settings);
+void scale(Canvas& picture, double x, double y, double height, const Range& range, const PictureSettings& settings);
 
 // A map as an image of at most `most` pixels a side: each the heaviest cell of those that fall on it.
 Pixels pooled(const float* values, std::int64_t rows, std::int64_t columns, std::size_t most_rows,
@@ -38,6 +38,6 @@ double widest(const std::vector<std::string>& labels, double size, double most);
 std::int64_t every(double step, double least);  // which labels are shown so that they are `least` apart
 
 // Says so where there is nothing to draw; false: there is.
-bool empty(Drawing& picture, const Shown& map, const PictureSettings& settings);
+bool empty(Canvas& picture, const Shown& map, const PictureSettings& settings);
 
 }  // namespace regard::picture

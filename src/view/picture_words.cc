@@ -28,13 +28,13 @@ bool from_the_right(std::string_view text) {  // whether its first letter is Heb
 
 // Words one after another, each on the colour of its weight; gives where the next line begins. Without a drawing it
 // only measures.
-double flow(Drawing* picture, const TraceAxis& axis, const std::vector<double>& weights, const Range& range,
+double flow(Canvas* picture, const TraceAxis& axis, const std::vector<double>& weights, const Range& range,
             const PictureSettings& settings, double y, double width) {
   constexpr double kPad = 2;
   const double right = width - kMargin;
   const bool mirrored = from_the_right(axis.text);
   double x = kMargin;
-  for (const TextPart& part : text_parts(axis)) {
+  for (const TokenPart& part : text_parts(axis)) {
     const std::string words = shown(part.text);
     if (part.token < 0) {
       x += std::min(text_width("n", kSize) * (words.empty() ? 0 : 0.5), 40.0);
@@ -68,8 +68,8 @@ Range range_of_row(const std::vector<double>& row, bool difference) {
 
 }  // namespace
 
-std::vector<TextPart> text_parts(const TraceAxis& axis) {
-  std::vector<TextPart> parts;
+std::vector<TokenPart> text_parts(const TraceAxis& axis) {
+  std::vector<TokenPart> parts;
   std::size_t at = 0;
   for (std::int64_t i = 0; i < axis.size(); ++i) {
     if (axis.kind != TraceAxis::Kind::kTokens) {
@@ -95,9 +95,9 @@ std::vector<TextPart> text_parts(const TraceAxis& axis) {
   return parts;
 }
 
-Drawing lines_picture(const Shown& map, const PictureSettings& settings) {
+Canvas lines_picture(const Shown& map, const PictureSettings& settings) {
   const Inks& ink = inks(settings.theme);
-  Drawing picture(0, 0, ink.ground);
+  Canvas picture(0, 0, ink.ground);
   if (empty(picture, map, settings)) return picture;
   const std::int64_t rows = map.weights[0], columns = map.weights[1];
   const float* values = map.weights.data<float>();
@@ -165,9 +165,9 @@ Drawing lines_picture(const Shown& map, const PictureSettings& settings) {
   return picture;
 }
 
-Drawing row_picture(const Shown& map, std::int64_t row, const PictureSettings& settings) {
+Canvas row_picture(const Shown& map, std::int64_t row, const PictureSettings& settings) {
   const Inks& ink = inks(settings.theme);
-  Drawing picture(0, 0, ink.ground);
+  Canvas picture(0, 0, ink.ground);
   if (empty(picture, map, settings)) return picture;
   const std::vector<double> weights = row_of(map.weights, row);
   const Range range = range_of_row(weights, map.difference);
@@ -218,9 +218,9 @@ Drawing row_picture(const Shown& map, std::int64_t row, const PictureSettings& s
   return picture;
 }
 
-Drawing text_picture(const Shown& map, std::optional<std::int64_t> row, const PictureSettings& settings) {
+Canvas text_picture(const Shown& map, std::optional<std::int64_t> row, const PictureSettings& settings) {
   const Inks& ink = inks(settings.theme);
-  Drawing picture(0, 0, ink.ground);
+  Canvas picture(0, 0, ink.ground);
   if (empty(picture, map, settings)) return picture;
   const std::vector<double> weights = row ? row_of(map.weights, *row) : mean_row(map.weights);
   const Range range = range_of_row(weights, map.difference);

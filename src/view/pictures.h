@@ -14,7 +14,7 @@
 #include <utility>
 #include <vector>
 
-#include "view/drawing.h"
+#include "view/canvas.h"
 #include "view/trace.h"
 
 namespace regard {
@@ -32,21 +32,21 @@ struct PictureSettings {
   Theme theme = Theme::kLight;
 };
 
-Drawing matrix_picture(const Shown& map, const PictureSettings& settings = {});
-Drawing lines_picture(const Shown& map, const PictureSettings& settings = {});  // columns left, rows right
+Canvas matrix_picture(const Shown& map, const PictureSettings& settings = {});
+Canvas lines_picture(const Shown& map, const PictureSettings& settings = {});  // columns left, rows right
 
 // weights [layers, heads, rows, columns]; `map` says what they are of, its own weights are not looked at.
-Drawing heads_picture(const Shown& map, const Tensor& weights, const PictureSettings& settings = {});
+Canvas heads_picture(const Shown& map, const Tensor& weights, const PictureSettings& settings = {});
 // [layers, heads], in nats
-Drawing entropy_picture(const Shown& map, const Tensor& entropy, const PictureSettings& settings = {});
+Canvas entropy_picture(const Shown& map, const Tensor& entropy, const PictureSettings& settings = {});
 
-Drawing row_picture(const Shown& map, std::int64_t row, const PictureSettings& settings = {});
+Canvas row_picture(const Shown& map, std::int64_t row, const PictureSettings& settings = {});
 // The text of the columns: by one row, or by the mean of all.
-Drawing text_picture(const Shown& map, std::optional<std::int64_t> row, const PictureSettings& settings = {});
+Canvas text_picture(const Shown& map, std::optional<std::int64_t> row, const PictureSettings& settings = {});
 
 // Over the picture of the columns (a grid or boxes): of one row, or of the first 60 as a sheet.
-Drawing image_picture(const Shown& map, std::optional<std::int64_t> row, const PictureSettings& settings = {});
-Drawing sound_picture(const Shown& map, const PictureSettings& settings = {});  // columns are frames
+Canvas image_picture(const Shown& map, std::optional<std::int64_t> row, const PictureSettings& settings = {});
+Canvas sound_picture(const Shown& map, const PictureSettings& settings = {});  // columns are frames
 
 // "erasure: without the 3 words looked at most −4.210, without others −1.302"
 std::string erasure_text(const TraceErasure& erasure);
@@ -57,11 +57,11 @@ std::vector<double> mean_row(const Tensor& weights);  // over rows [rows, column
 std::vector<double> row_of(const Tensor& weights, std::int64_t row);
 
 // The text of an axis of tokens, cut at them; what stands between two is its own part without number.
-struct TextPart {
+struct TokenPart {
   std::string text;
   std::int64_t token = -1;
 };
-std::vector<TextPart> text_parts(const TraceAxis& axis);
+std::vector<TokenPart> text_parts(const TraceAxis& axis);
 
 // The picture of an axis, its longer side `most` pixels.
 Pixels photo(const TraceAxis& axis, std::size_t most);

@@ -138,7 +138,7 @@ std::string text_text(const Shown& map, std::optional<std::int64_t> row, const M
   MapSettings settings = how;
   settings.difference = map.difference;
   std::vector<ShadedPart> parts;
-  for (const TextPart& part : text_parts(map.columns)) {
+  for (const TokenPart& part : text_parts(map.columns)) {
     const double weight = part.token < 0 ? std::nan("") : weights[static_cast<std::size_t>(part.token)] / most;
     parts.push_back({part.text, std::isfinite(weight) ? weight : std::nan("")});
   }
@@ -276,7 +276,7 @@ std::string npy(const Tensor& tensor) {
   return out;
 }
 
-Drawing picture_of(const Trace& trace, const ShowSettings& settings) {
+Canvas picture_of(const Trace& trace, const ShowSettings& settings) {
   const PictureSettings look{.theme = settings.theme};
   switch (settings.view) {
     case View::kMatrix:

@@ -32,7 +32,7 @@ struct ShowSettings {
 
 std::string show(const Trace& trace, const ShowSettings& settings, ShowFormat format);
 
-Drawing picture_of(const Trace& trace, const ShowSettings& settings);  // of the formats that are pictures
+Canvas picture_of(const Trace& trace, const ShowSettings& settings);  // of the formats that are pictures
 
 // The parts of it, for tests.
 std::string npy(const Tensor& tensor);  // f32, NumPy's format 1.0

@@ -6,6 +6,7 @@
 #include <filesystem>
 #include <fstream>
 #include <iterator>
+#include <map>
 #include <sstream>
 #include <string>
 #include <string_view>
@@ -126,6 +127,47 @@ std::vector<std::string> command_lines() {
     if (ours && line.find("\"command\":") != std::string::npos) out.push_back(line);
   }
   return out;
+}
+
+// Types that a file shows to others: "namespace type", of those that begin a line outside of namespaces without a name.
+std::vector<std::string> shown_types(const std::string& content) {
+  std::vector<std::string> types;
+  std::string space;
+  std::istringstream lines(content);
+  for (std::string line; std::getline(lines, line);) {
+    if (line.starts_with("namespace ") && line.ends_with("{")) space = line.substr(10, line.size() - 12);
+    if (line.starts_with("}  // namespace") && line != "}  // namespace") space = "";
+    if (line == "}  // namespace") space = "regard";  // one without a name has ended
+    const bool type = line.starts_with("struct ") || line.starts_with("class ");
+    if (!type || !line.ends_with("{") || line.find('<') != std::string::npos || space.empty()) continue;
+    std::istringstream words(line);
+    std::string word, name;
+    words >> word >> name;
+    if (name == "REGARD_API") words >> name;
+    if (name.find("::") == std::string::npos) types.push_back(space + " " + name);
+  }
+  return types;
+}
+
+// Two types of one name in one namespace: the linker takes the functions of either for both, and nobody is told.
+TEST(Types, NoTwoHeadersHaveTheSame) {
+  std::map<std::string, std::string> seen;
+  for (const char* top : {"src", "include"}) {
+    for (const auto& entry : fs::recursive_directory_iterator(fs::path(REGARD_SOURCE_DIR) / top)) {
+      if (entry.path().extension() != ".h") continue;
+      for (const std::string& type : shown_types(read(entry.path()))) {
+        const auto [found, added] = seen.emplace(type, entry.path().string());
+        EXPECT_TRUE(added) << type << " is in " << found->second << " and in " << entry.path();
+      }
+    }
+  }
+  EXPECT_GT(seen.size(), 100u);
+}
+
+TEST(Types, AreFoundWithTheirNamespaces) {
+  EXPECT_EQ(shown_types("namespace regard {\nstruct A {\n};\nclass REGARD_API B final : public A {\n};\nstruct C;\n"
+                        "}  // namespace regard\nnamespace regard::x {\nclass A {\n"),
+            (std::vector<std::string>{"regard A", "regard B", "regard::x A"}));
 }
 
 TEST(CompileFlags, EveryFileKeepsProductsAndSumsApart) {

@@ -39,7 +39,7 @@ Shown numbered(std::int64_t rows, std::int64_t columns,
 }
 
 // Nothing is cut off at the edges.
-std::string beyond_the_edge(const Drawing& picture) {
+std::string beyond_the_edge(const Canvas& picture) {
   const auto outside = [&](double x, double y) {
     return x < -0.5 || y < -0.5 || x > picture.width() + 0.5 || y > picture.height() + 0.5;
   };
@@ -85,7 +85,7 @@ TEST(Pictures, EveryViewOfEverySampleFitsItsFrame) {
     const Trace trace = trace_of(item);
     for (const View view : views) {
       for (const Theme theme : {Theme::kLight, Theme::kDark}) {
-        const Drawing picture = picture_of(trace, {.view = view, .theme = theme});
+        const Canvas picture = picture_of(trace, {.view = view, .theme = theme});
         EXPECT_EQ(beyond_the_edge(picture), "") << item.title.substr(0, 20) << " view " << static_cast<int>(view);
         EXPECT_EQ(wrong_in_xml(picture.svg()), "");
         EXPECT_LE(picture.width(), 1300);
@@ -97,7 +97,7 @@ TEST(Pictures, EveryViewOfEverySampleFitsItsFrame) {
 TEST(MatrixPicture, HasACellAWeightAndALabelARowAndColumn) {
   Shown map = numbered(3, 4, [](auto row, auto column) { return row == column ? 0.5F : 0.125F; });
   map.links = {{0, 0}, {2, 3}, {7, 7}};  // the last is not there
-  const Drawing picture = matrix_picture(map);
+  const Canvas picture = matrix_picture(map);
   EXPECT_EQ(picture.count("cell"), 12u);
   EXPECT_EQ(picture.count("label"), 7u);
   EXPECT_EQ(picture.count("link"), 2u);
@@ -112,7 +112,7 @@ TEST(MatrixPicture, PixelsHaveTheColoursOfTheWeights) {
     const Shown map = numbered(2, 3, [](auto row, auto column) {
       return row == 1 && column == 2 ? std::nanf("") : static_cast<float>(row * 3 + column) / 4;
     });
-    const Drawing picture = matrix_picture(map, {.theme = theme});
+    const Canvas picture = matrix_picture(map, {.theme = theme});
     const ReadPixels pixels = read_png(picture.png(2));
     std::size_t cell = 0;
     for (const Figure& shape : picture.shapes()) {
@@ -149,7 +149,7 @@ TEST(MatrixPicture, LightnessRisesOrFallsWithTheWeight) {
 TEST(MatrixPicture, ALargeMapIsAnImageThatLosesNoPeak) {
   const Shown map =
       numbered(3000, 2500, [](auto row, auto column) { return row == 1777 && column == 2222 ? 1.0F : 0.0F; });
-  const Drawing picture = matrix_picture(map);
+  const Canvas picture = matrix_picture(map);
   EXPECT_EQ(picture.count("cell"), 0u);
   ASSERT_EQ(picture.count("map"), 1u);
   EXPECT_LT(picture.count("label"), 260u);
@@ -169,7 +169,7 @@ TEST(MatrixPicture, ALargeMapIsAnImageThatLosesNoPeak) {
 
 TEST(LinesPicture, DrawsWhatIsHeavyThick) {
   const Shown map = numbered(2, 2, [](auto row, auto column) { return row == column ? 1.0F : row == 0 ? 0.3F : 0.0F; });
-  const Drawing picture = lines_picture(map);
+  const Canvas picture = lines_picture(map);
   std::vector<double> strokes;
   for (const Figure& shape : picture.shapes()) {
     if (shape.role == "link") strokes.push_back(shape.stroke);
@@ -187,8 +187,7 @@ TEST(HeadsPicture, HasAMapAHead) {
 
 TEST(RowPicture, SaysWhoLooksWhere) {
   const Trace trace = trace_of(sentence_item());
-  const Drawing picture =
-      picture_of(trace, {.choice = {.layer = 0, .head = 0}, .view = View::kRow, .token = "reading"});
+  const Canvas picture = picture_of(trace, {.choice = {.layer = 0, .head = 0}, .view = View::kRow, .token = "reading"});
   EXPECT_NE(picture.svg().find(">reading → 看 (0.634)</text>"), std::string::npos) << picture.svg();
   EXPECT_EQ(picture.count("bar"), 5u);
   EXPECT_EQ(picture.count("word"), 5u);
@@ -199,7 +198,7 @@ TEST(TextPicture, TextKeepsItsBlanksAndTokensTheirPlaces) {
   axis.tokens = {{"▁He", 0, 2, 0}, {"▁look", 2, 7, 1}, {"s", 7, 8, 1}, {".", 8, 9, 2}, {"<end>", 9, 9, -1}};
   std::string joined;
   std::int64_t next = 0;
-  for (const TextPart& part : text_parts(axis)) {
+  for (const TokenPart& part : text_parts(axis)) {
     joined += part.text + "|";
     if (part.token >= 0) {
       EXPECT_EQ(part.token, next++);
@@ -225,7 +224,7 @@ TEST(ImagePicture, WeightsLieOverTheirPlaces) {
 }
 
 TEST(ImagePicture, TheWordThatLooksAtTheSquareKeepsItsColour) {
-  const Drawing picture = picture_of(trace_of(picture_item()), {.view = View::kImage});
+  const Canvas picture = picture_of(trace_of(picture_item()), {.view = View::kImage});
   ASSERT_EQ(picture.count("map"), 5u);  // the picture, and one a word
   std::vector<const Figure*> maps;
   for (const Figure& shape : picture.shapes()) {
@@ -244,7 +243,7 @@ TEST(ImagePicture, TheWordThatLooksAtTheSquareKeepsItsColour) {
 }
 
 TEST(SoundPicture, HasAWaveASpectrumAndTimes) {
-  const Drawing picture = picture_of(trace_of(sound_item()), {.view = View::kSound});
+  const Canvas picture = picture_of(trace_of(sound_item()), {.view = View::kSound});
   EXPECT_EQ(picture.count("wave"), 1u);
   EXPECT_EQ(picture.count("spectrum"), 1u);
   EXPECT_EQ(picture.count("time"), 7u);

@@ -1,4 +1,4 @@
-#include "view/drawing.h"
+#include "view/canvas.h"
 
 #include <gtest/gtest.h>
 
@@ -21,7 +21,7 @@ struct Ink {
   std::vector<std::size_t> widths;  // of what stands apart, from the left
 };
 Ink ink_of(const std::string& text) {
-  Drawing picture(80, 40, kWhite);
+  Canvas picture(80, 40, kWhite);
   picture.text(40, 20, text, {.anchor = Anchor::kMiddle, .size = 24, .color = kBlack});
   const ReadPixels pixels = read_png(picture.png());
   Ink ink{.rgb = pixels.rgb, .widths = {}};
@@ -37,8 +37,8 @@ Ink ink_of(const std::string& text) {
   return ink;
 }
 
-Drawing some_of_all() {
-  Drawing picture(100, 60, kWhite);
+Canvas some_of_all() {
+  Canvas picture(100, 60, kWhite);
   picture.rectangle(10, 10, 20, 20, {200, 0, 0}, "cell");
   picture.rectangle(40, 10, 20, 20, Color{0, 0, 200}.with(0.5));
   picture.frame(70, 10, 20, 20, {0, 150, 0}, 4);
@@ -73,21 +73,21 @@ void expect_all(const ReadPixels& pixels, double scale) {
   EXPECT_EQ(at(21, 36), (Pixel{0, 255, 0}));
 }
 
-TEST(Drawing, TheSameShapesGiveTheSameBytes) {
+TEST(Canvas, TheSameShapesGiveTheSameBytes) {
   ASSERT_TRUE(can_draw());
   EXPECT_EQ(some_of_all().svg(), some_of_all().svg());
   EXPECT_EQ(some_of_all().png(), some_of_all().png());
   EXPECT_EQ(some_of_all().pdf(), some_of_all().pdf());
 }
 
-TEST(Drawing, PngShowsEveryShapeWhereItIs) {
+TEST(Canvas, PngShowsEveryShapeWhereItIs) {
   const ReadPixels pixels = read_png(some_of_all().png(4));
   ASSERT_EQ(pixels.width, 400u);
   ASSERT_EQ(pixels.height, 240u);
   expect_all(pixels, 4);
 }
 
-TEST(Drawing, PdfOpensElsewhereAndShowsTheSame) {
+TEST(Canvas, PdfOpensElsewhereAndShowsTheSame) {
   if (std::system("pdftoppm -v >/dev/null 2>&1") != 0) GTEST_SKIP() << "no pdftoppm";
   const Folder folder;
   const std::string path = folder.write("a.pdf", some_of_all().pdf());
@@ -97,12 +97,12 @@ TEST(Drawing, PdfOpensElsewhereAndShowsTheSame) {
   expect_all(pixels, 4);
 }
 
-TEST(Drawing, PdfHasNoDateOfToday) {
+TEST(Canvas, PdfHasNoDateOfToday) {
   const std::string pdf = some_of_all().pdf();
   EXPECT_NE(pdf.find("/CreationDate (20000101"), std::string::npos);
 }
 
-TEST(Drawing, SvgIsWellFormedAndTextStaysText) {
+TEST(Canvas, SvgIsWellFormedAndTextStaysText) {
   const std::string svg = some_of_all().svg();
   EXPECT_EQ(wrong_in_xml(svg), "");
   EXPECT_NE(svg.find(">&lt;a &amp; &quot;b&quot;&gt;看</text>"), std::string::npos) << svg;
@@ -110,7 +110,7 @@ TEST(Drawing, SvgIsWellFormedAndTextStaysText) {
   EXPECT_NE(svg.find("data:image/png;base64,"), std::string::npos);
 }
 
-TEST(Drawing, ChineseIsDrawnWithItsOwnGlyphs) {
+TEST(Canvas, ChineseIsDrawnWithItsOwnGlyphs) {
   const Ink look = ink_of("看"), book = ink_of("书"), unknown = ink_of("\uE123"), other = ink_of("\uE124");
   EXPECT_GT(look.sum, 20000);
   EXPECT_NE(look.rgb, book.rgb);
@@ -124,7 +124,7 @@ TEST(Drawing, ChineseIsDrawnWithItsOwnGlyphs) {
   EXPECT_LT(unlike(unknown, other) * 3, unlike(look, unknown));
 }
 
-TEST(Drawing, HebrewAndArabicRunFromTheRight) {
+TEST(Canvas, HebrewAndArabicRunFromTheRight) {
   // Alef is wide and vav narrow: alef comes first in the text and stands on the right.
   const Ink alef_first = ink_of("או"), vav_first = ink_of("וא");
   ASSERT_EQ(alef_first.widths.size(), 2u);
@@ -136,8 +136,8 @@ TEST(Drawing, HebrewAndArabicRunFromTheRight) {
             text_width("س", 20) + text_width("ل", 20) + text_width("ا", 20) + text_width("م", 20) - 2);
 }
 
-TEST(Drawing, TurnedTextRunsUpwards) {
-  Drawing picture(40, 100, kWhite);
+TEST(Canvas, TurnedTextRunsUpwards) {
+  Canvas picture(40, 100, kWhite);
   picture.text(20, 90, "HHHH", {.size = 16, .color = kBlack, .angle = -90});
   const ReadPixels pixels = read_png(picture.png(1));
   bool left = false, inside = false;
@@ -152,8 +152,8 @@ TEST(Drawing, TurnedTextRunsUpwards) {
   EXPECT_FALSE(left);
 }
 
-TEST(Drawing, LongTextIsCutToItsWidth) {
-  Drawing picture(100, 20, kWhite);
+TEST(Canvas, LongTextIsCutToItsWidth) {
+  Canvas picture(100, 20, kWhite);
   picture.text(0, 10, "看看看看看看看看看看看看看看看看", {.size = 10, .color = kBlack, .width = 60});
   ASSERT_EQ(picture.shapes().size(), 1u);
   const Figure& text = picture.shapes()[0];
@@ -163,21 +163,21 @@ TEST(Drawing, LongTextIsCutToItsWidth) {
   EXPECT_EQ(fitted("abc", 10, 0), "…");
 }
 
-TEST(Drawing, TextThatIsNoTextHarmsNothing) {
+TEST(Canvas, TextThatIsNoTextHarmsNothing) {
   EXPECT_EQ(shown("a\nb\tc"), "a b c");
   EXPECT_EQ(shown("\xFF\x01\u202E|"), "\uFFFD\uFFFD\uFFFD|");
-  Drawing picture(100, 20, kWhite);
+  Canvas picture(100, 20, kWhite);
   picture.text(0, 10, std::string("\0\xC3(\x1B[31m", 8), {.color = kBlack});
   EXPECT_EQ(wrong_in_xml(picture.svg()), "");
   EXPECT_FALSE(picture.png().empty());
   EXPECT_FALSE(picture.pdf().empty());
 }
 
-TEST(Drawing, HugeAndEmptyPicturesAreDrawn) {
-  Drawing huge(1, 1, kWhite);
+TEST(Canvas, HugeAndEmptyPicturesAreDrawn) {
+  Canvas huge(1, 1, kWhite);
   huge.resize(100000, 10);
   EXPECT_LE(read_png(huge.png()).width, 16385u);
-  const Drawing none(0, 0, kWhite);
+  const Canvas none(0, 0, kWhite);
   EXPECT_EQ(read_png(none.png()).width, 1u);
 }
 

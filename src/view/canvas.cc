@@ -1,4 +1,4 @@
-#include "view/drawing.h"
+#include "view/canvas.h"
 
 #include <fmt/format.h>
 
@@ -114,7 +114,7 @@ std::string fitted(std::string_view text, double size, double width, bool bold) 
   return cut(low);
 }
 
-void Drawing::rectangle(double x, double y, double width, double height, Color color, std::string_view role) {
+void Canvas::rectangle(double x, double y, double width, double height, Color color, std::string_view role) {
   shapes_.push_back({.kind = Figure::Kind::kRectangle,
                      .x = x,
                      .y = y,
@@ -124,8 +124,7 @@ void Drawing::rectangle(double x, double y, double width, double height, Color c
                      .role = role});
 }
 
-void Drawing::frame(double x, double y, double width, double height, Color color, double stroke,
-                    std::string_view role) {
+void Canvas::frame(double x, double y, double width, double height, Color color, double stroke, std::string_view role) {
   shapes_.push_back({.kind = Figure::Kind::kFrame,
                      .x = x,
                      .y = y,
@@ -136,23 +135,23 @@ void Drawing::frame(double x, double y, double width, double height, Color color
                      .role = role});
 }
 
-void Drawing::line(double x1, double y1, double x2, double y2, Color color, double stroke, std::string_view role) {
+void Canvas::line(double x1, double y1, double x2, double y2, Color color, double stroke, std::string_view role) {
   shapes_.push_back(
       {.kind = Figure::Kind::kLine, .color = color, .stroke = stroke, .points = {x1, y1, x2, y2}, .role = role});
 }
 
-void Drawing::curve(const std::pair<double, double> (&points)[4], Color color, double stroke, std::string_view role) {
+void Canvas::curve(const std::pair<double, double> (&points)[4], Color color, double stroke, std::string_view role) {
   Figure shape{.kind = Figure::Kind::kCurve, .color = color, .stroke = stroke, .role = role};
   for (const auto& [x, y] : points) shape.points.insert(shape.points.end(), {x, y});
   shapes_.push_back(std::move(shape));
 }
 
-void Drawing::area(const std::vector<double>& points, Color color, std::string_view role) {
+void Canvas::area(const std::vector<double>& points, Color color, std::string_view role) {
   if (points.size() < 6) return;
   shapes_.push_back({.kind = Figure::Kind::kArea, .color = color, .points = points, .role = role});
 }
 
-void Drawing::text(double x, double y, std::string_view text, const Words& how) {
+void Canvas::text(double x, double y, std::string_view text, const Words& how) {
   std::string words = shown(text);
   if (how.width > 0) words = fitted(words, how.size, how.width, how.bold);
   if (words.empty()) return;
@@ -169,7 +168,7 @@ void Drawing::text(double x, double y, std::string_view text, const Words& how) 
                      .role = how.role});
 }
 
-void Drawing::image(double x, double y, double width, double height, Pixels pixels, bool sharp, std::string_view role) {
+void Canvas::image(double x, double y, double width, double height, Pixels pixels, bool sharp, std::string_view role) {
   if (pixels.rows == 0 || pixels.columns == 0) return;
   shapes_.push_back({.kind = Figure::Kind::kImage,
                      .x = x,
@@ -181,17 +180,17 @@ void Drawing::image(double x, double y, double width, double height, Pixels pixe
                      .role = role});
 }
 
-void Drawing::resize(double width, double height) {
+void Canvas::resize(double width, double height) {
   width_ = std::ceil(width);
   height_ = std::ceil(height);
 }
 
-std::size_t Drawing::count(std::string_view role) const {
+std::size_t Canvas::count(std::string_view role) const {
   return static_cast<std::size_t>(
       std::count_if(shapes_.begin(), shapes_.end(), [role](const Figure& shape) { return shape.role == role; }));
 }
 
-std::string Drawing::svg() const {
+std::string Canvas::svg() const {
   std::string out = fmt::format(
       "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"{0}\" height=\"{1}\" viewBox=\"0 0 {0} {1}\" "
       "font-family=\"sans-serif\">\n<rect width=\"100%\" height=\"100%\" fill=\"{2}\"/>\n",
@@ -200,10 +199,10 @@ std::string Drawing::svg() const {
   return out + "</svg>\n";
 }
 
-std::string Drawing::png(double scale) const { return render(false, scale); }
-std::string Drawing::pdf() const { return render(true, 1); }
+std::string Canvas::png(double scale) const { return render(false, scale); }
+std::string Canvas::pdf() const { return render(true, 1); }
 
-std::string Drawing::render(bool pdf, double scale) const {
+std::string Canvas::render(bool pdf, double scale) const {
   const RegardDrawModule* const module = find_draw_module();
   if (module == nullptr) {
     fail(ErrorKind::kFile, "a picture as PNG or PDF needs the module ", kName,

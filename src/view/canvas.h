@@ -1,6 +1,6 @@
 // A picture as a list of shapes. What draws adds shapes; the list becomes SVG, PNG or PDF.
 //
-//     Drawing picture(640, 400, inks(Theme::kLight).ground);
+//     Canvas picture(640, 400, inks(Theme::kLight).ground);
 //     picture.rectangle(10, 10, 50, 80, {38, 90, 142});
 //     picture.text(320, 390, "看", {.anchor = Anchor::kMiddle});
 //     picture.svg();  picture.png();  picture.pdf();
@@ -38,7 +38,7 @@ struct Figure {
   std::string_view role = {};  // class in SVG: "cell", "label"; of those that live as long as the program
 };
 
-class Drawing {
+class Canvas {
  public:
   struct Words {
     Anchor anchor = Anchor::kStart;
@@ -50,7 +50,7 @@ class Drawing {
     std::string_view role = "text";
   };
 
-  Drawing(double width, double height, Color ground) : width_(width), height_(height), ground_(ground) {}
+  Canvas(double width, double height, Color ground) : width_(width), height_(height), ground_(ground) {}
   void rectangle(double x, double y, double width, double height, Color color, std::string_view role = {});
   void frame(double x, double y, double width, double height, Color color, double stroke = 1,
              std::string_view role = {});
