@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cmath>
 #include <cstdint>
 #include <cstdio>
 #include <string>
@@ -17,7 +18,7 @@
 namespace regard::cli {
 
 inline std::string time_text(double seconds) {
-  const auto all = static_cast<std::int64_t>(seconds + 0.5);
+  const auto all = static_cast<std::int64_t>(std::llround(seconds));
   if (all < 60) return fmt::format("{} s", all);
   if (all < 3600) return fmt::format("{}:{:02} min", all / 60, all % 60);
   return fmt::format("{}:{:02} h", all / 3600, all / 60 % 60);

@@ -148,10 +148,12 @@ class Job {
     std::vector<Translator::Translation> found;
     if (!forced_) {
       std::vector<std::string> some;
+      some.reserve(places.size());
       for (const std::size_t i : places) some.push_back(lines_[i]);
       return translator.translate(some, options_.search, context_);
     }
     std::vector<TextPair> pairs;
+    pairs.reserve(places.size());
     for (const std::size_t i : places) pairs.push_back({lines_[i], targets_[i]});
     for (Translator::Result& each : translator.force(pairs, options_.search, context_)) {
       found.push_back({{std::move(each)}});

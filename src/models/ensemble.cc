@@ -39,9 +39,10 @@ std::vector<Tensor> by_layer(const std::vector<std::vector<Tensor>>& each, const
 
 Ensemble::Ensemble(std::vector<const SequenceModel*> models) : models_(std::move(models)) {
   check(!models_.empty(), "an ensemble of no models");
+  const std::int64_t words = models_[0]->target_words();
   for (const SequenceModel* each : models_) {
-    check(each->target_words() == target_words(), "an ensemble of models that write ", target_words(), " and ",
-          each->target_words(), " words, expected the same");
+    check(each->target_words() == words, "an ensemble of models that write ", words, " and ", each->target_words(),
+          " words, expected the same");
   }
 }
 

@@ -388,53 +388,46 @@ void Service::translate(const AskedPointer& asked) {
   add(asked, std::move(job));
 }
 
-void Service::align(const AskedPointer& asked) {
-  auto request =
-      std::make_shared<const PairsRequest>(align_request(asked->request.body, asked->request.type, settings_.limits));
+void Service::answer_pairs(const AskedPointer& asked, PairsRequest given, const char* name, const WritePair& write) {
+  const auto request = std::make_shared<const PairsRequest>(std::move(given));
   let_in(*asked, request->key);
   std::vector<std::size_t> models;
   for (const TextPair& each : request->pairs) models.push_back(models_.number_of(request->languages, each.source));
-  add(asked, {.alone = [this, asked, request, models](const Context& context) {
+  add(asked, {.alone = [this, asked, request, models, name, write](const Context& context) {
         guarded(asked, [&] {
           JsonWriter out;
           out.begin_object();
-          write_each(out, "alignment", request->many, request->pairs.size(), [&](std::size_t i) {
+          write_each(out, name, request->many, request->pairs.size(), [&](std::size_t i) {
             stop_if_asked(context);
             const TextPair& pair = request->pairs[i];
             const Translator& translator = models_.all()[models[i]].translator;
             check_tokens(translator.source(), pair.source, "q", settings_.limits);
             check_tokens(translator.target(), pair.target, "translation", settings_.limits);
-            const Translator::Result given{.text = pair.target, .tokens = translator.target().encode(pair.target)};
-            const auto looked =
-                translator.look(std::span(&pair.source, 1), std::span(&given, 1), kBatchTokens, context);
-            write_alignment(out, translator, pair, looked[0], request->alignment);
+            write(out, *request, translator, pair, context);
           });
           asked->answer(out.end_object().text());
         });
       }});
 }
 
+void Service::align(const AskedPointer& asked) {
+  answer_pairs(asked, align_request(asked->request.body, asked->request.type, settings_.limits), "alignment",
+               [](JsonWriter& out, const PairsRequest& request, const Translator& translator, const TextPair& pair,
+                  const Context& context) {
+                 const Translator::Result given{.text = pair.target, .tokens = translator.target().encode(pair.target)};
+                 const auto looked =
+                     translator.look(std::span(&pair.source, 1), std::span(&given, 1), kBatchTokens, context);
+                 write_alignment(out, translator, pair, looked[0], request.alignment);
+               });
+}
+
 void Service::score(const AskedPointer& asked) {
-  auto request =
-      std::make_shared<const PairsRequest>(score_request(asked->request.body, asked->request.type, settings_.limits));
-  let_in(*asked, request->key);
-  std::vector<std::size_t> models;
-  for (const TextPair& each : request->pairs) models.push_back(models_.number_of(request->languages, each.source));
-  add(asked, {.alone = [this, asked, request, models](const Context& context) {
-        guarded(asked, [&] {
-          JsonWriter out;
-          out.begin_object();
-          write_each(out, "score", request->many, request->pairs.size(), [&](std::size_t i) {
-            const TextPair& pair = request->pairs[i];
-            const Translator& translator = models_.all()[models[i]].translator;
-            check_tokens(translator.source(), pair.source, "q", settings_.limits);
-            check_tokens(translator.target(), pair.target, "translation", settings_.limits);
-            const auto given = translator.force(std::span(&pair, 1), {}, context);
-            write_score(out, translator, given[0], request->normalize, request->per_token);
-          });
-          asked->answer(out.end_object().text());
-        });
-      }});
+  answer_pairs(asked, score_request(asked->request.body, asked->request.type, settings_.limits), "score",
+               [](JsonWriter& out, const PairsRequest& request, const Translator& translator, const TextPair& pair,
+                  const Context& context) {
+                 const auto given = translator.force(std::span(&pair, 1), {}, context);
+                 write_score(out, translator, given[0], request.normalize, request.per_token);
+               });
 }
 
 void Service::detect(const AskedPointer& asked) {

@@ -12,11 +12,13 @@
 #include <string_view>
 #include <vector>
 
+#include "io/json.h"
 #include "serve/batcher.h"
 #include "serve/http.h"
 #include "serve/limits.h"
 #include "serve/metrics.h"
 #include "serve/models.h"
+#include "serve/request.h"
 
 namespace regard::serve {
 
@@ -58,6 +60,10 @@ class Service {
 
   void let_in(const Asked& asked, const std::string& key) const;
   void add(const AskedPointer& asked, Batcher::Job job);
+  // What `write` says of each pair, under this name.
+  using WritePair = std::function<void(JsonWriter& out, const PairsRequest& request, const Translator& translator,
+                                       const TextPair& pair, const Context& context)>;
+  void answer_pairs(const AskedPointer& asked, PairsRequest given, const char* name, const WritePair& write);
   // Calls, and turns what is thrown into an answer.
   void guarded(const AskedPointer& asked, const std::function<void()>& work) const;
 

@@ -175,6 +175,7 @@ TranslationScores evaluate(const Translator& translator, const TestSet& set, con
                            std::vector<Translator::Translation>* found) {
   std::vector<std::string> texts;
   std::vector<Translator::Translation> all = translator.translate(set.sources, settings.search, context);
+  texts.reserve(all.size());
   for (const Translator::Translation& each : all) texts.push_back(each.best.empty() ? "" : each.best[0].text);
   if (found != nullptr) *found = std::move(all);
   const TranslationScores result = evaluate(set, texts, settings, force_references(translator, set, context));

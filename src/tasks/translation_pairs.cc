@@ -48,6 +48,7 @@ std::vector<Hypotheses> search_all(const SequenceModel& model, const std::vector
   std::vector<Hypotheses> found(pairs.size());
   if (steps != nullptr) steps->assign(pairs.size(), {});
   std::vector<SequencePair> sources;
+  sources.reserve(pairs.size());
   for (const SequencePair& pair : pairs) sources.push_back({.id = pair.id, .source = pair.source});
   for_each_batch(sources, std::max<std::int64_t>(1, tokens / settings.beam), {settings.begin, settings.end},
                  [&](const Batch& batch, const auto& number) {
