@@ -388,6 +388,14 @@ EngineRoom engine_room(AttendCall call, const Tensor& values, bool bias_learns) 
 }
 
 Tensor AttendTrace::weights(const AskedWeights& asked) const {
+  const Tensor result = map(asked, false);
+  replace_weights(call_, asked.item, asked.head, asked.queries.value_or(Range{0, call_.queries}), result);
+  return result;
+}
+
+Tensor AttendTrace::scores(const AskedWeights& asked) const { return map(asked, true); }
+
+Tensor AttendTrace::map(const AskedWeights& asked, bool scores) const {
   check(call_.mechanism.has_value(), "weights of a trace that holds nothing");
   check(asked.item >= 0 && asked.item < call_.batch, "weights: item ", asked.item, ", expected 0 to ", call_.batch - 1);
   check(asked.head >= 0 && asked.head < call_.sizes.heads, "weights: head ", asked.head, ", expected 0 to ",
@@ -398,6 +406,7 @@ Tensor AttendTrace::weights(const AskedWeights& asked) const {
   const FloatMode mode;
   const Tensor result = Tensor::zeros({wanted.count(), call_.keys}, call_.q.dtype());
   by_type(result.dtype(), [&]<class T>() {
+    if (scores) std::fill_n(result.data<T>(), result.size(), kHidden<T>);
     const View<T> view(call_, {});
     Arena arena;
     const Plan plan = make_plan(view, arena);
@@ -422,12 +431,14 @@ Tensor AttendTrace::weights(const AskedWeights& asked) const {
             [&](const Place& part, std::int64_t t, Cover cover) {
               const std::int64_t row = part.queries.begin - block.queries.begin;
               const RowsOf<T> s{buffers.s, size(part.queries.count()), size(part.keys.count()), size(buffers.stride)};
-              work.score(part, t, cover, rows_from(q, row, s.count), s);
-              view.stages.align->weigh(s, call_.peaks.template data<T>() + first + row,
-                                       call_.taus.template data<T>() + first + row);
-              if (view.choices != nullptr && !asked.expected) work.read_chosen(part, s);
-              work.gate(part, s);
-              if (asked.dropped) work.drop(part, s);
+              work.score(part, t, cover, rows_from(q, row, s.count), s, nullptr, scores);
+              if (!scores) {
+                view.stages.align->weigh(s, call_.peaks.template data<T>() + first + row,
+                                         call_.taus.template data<T>() + first + row);
+                if (view.choices != nullptr && !asked.expected) work.read_chosen(part, s);
+                work.gate(part, s);
+                if (asked.dropped) work.drop(part, s);
+              }
               for (std::size_t i = 0; i < s.count; ++i) {
                 const std::int64_t to = part.queries.begin - wanted.begin + static_cast<std::int64_t>(i);
                 std::copy_n(s.row(i), s.width, result.data<T>() + to * view.keys + part.keys.begin);
@@ -436,7 +447,6 @@ Tensor AttendTrace::weights(const AskedWeights& asked) const {
       });
     });
   });
-  replace_weights(call_, asked.item, asked.head, wanted, result);
   return result;
 }
 
