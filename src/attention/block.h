@@ -126,9 +126,10 @@ struct BlockWork {
     return values.tile(segment, place_in, t, skipped_in(tile, t), view.value_rows(list, tile.keys));
   }
 
-  void score(const Place& tile, std::int64_t t, Cover cover, RowsOf<const T> q, RowsOf<T> s,
-             Ahead* ahead = nullptr) const {
-    if (view.stages.align->needs_scores()) {
+  // `looked_at`: by somebody else than the align, which may not need them.
+  void score(const Place& tile, std::int64_t t, Cover cover, RowsOf<const T> q, RowsOf<T> s, Ahead* ahead = nullptr,
+             bool looked_at = false) const {
+    if (looked_at || view.stages.align->needs_scores()) {
       KeysOf<T> k = keys_of(tile, t);
       k.ahead = ahead;
       view.tiles.forward(tile, q, k, view.theta_of(tile.head), s);

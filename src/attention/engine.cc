@@ -110,10 +110,15 @@ void fetch_unit(const View<T>& view, std::int64_t number, const T* context, cons
   if (to != nullptr && !view.tiles.prepares_keys()) add(to->dk, key, view.keys, view.key_width);
 }
 
+struct Replayed {                          // instead of the weights that were read with
+  bool dropped = false, expected = false;  // AskedWeights
+  bool scores = false;                     // what they are made of
+};
+
 // The weights of the wanted queries of a block, made again: `out` is [wanted, keys] of its item and head.
 template <class T>
 void replay_block(const View<T>& view, const PreparedKeys<T>& keys, std::int64_t slot, Plan::Block block,
-                  std::int64_t head, Range wanted, bool dropped, bool expected, const Buffers<T>& buffers, T* out) {
+                  std::int64_t head, Range wanted, const Replayed& replayed, const Buffers<T>& buffers, T* out) {
   block.queries = {std::max(block.queries.begin, wanted.begin), std::min(block.queries.end, wanted.end)};
   if (block.queries.count() == 0) return;
   const BlockWork<T> work(view, keys, slot, block, head);
@@ -125,12 +130,14 @@ void replay_block(const View<T>& view, const PreparedKeys<T>& keys, std::int64_t
         whole, tile_number, whole_cover, kQueryPart, kMostQueries, [&](const Place& part, std::int64_t t, Cover cover) {
           const std::int64_t row = part.queries.begin - block.queries.begin;
           const RowsOf<T> s{buffers.s, size(part.queries.count()), size(part.keys.count()), size(buffers.stride)};
-          work.score(part, t, cover, rows_from(q, row, s.count), s);
-          view.stages.align->weigh(s, view.call.peaks.template data<T>() + first + row,
-                                   view.call.taus.template data<T>() + first + row);
-          if (view.choices != nullptr && !expected) work.read_chosen(part, s);
-          work.gate(part, s);
-          if (dropped) work.drop(part, s);
+          work.score(part, t, cover, rows_from(q, row, s.count), s, nullptr, replayed.scores);
+          if (!replayed.scores) {
+            view.stages.align->weigh(s, view.call.peaks.template data<T>() + first + row,
+                                     view.call.taus.template data<T>() + first + row);
+            if (view.choices != nullptr && !replayed.expected) work.read_chosen(part, s);
+            work.gate(part, s);
+            if (replayed.dropped) work.drop(part, s);
+          }
           for (std::size_t i = 0; i < s.count; ++i) {
             const std::int64_t to = part.queries.begin - wanted.begin + static_cast<std::int64_t>(i);
             std::copy_n(s.row(i), s.width, out + to * view.keys + part.keys.begin);
@@ -166,7 +173,7 @@ void forward_all(const View<T>& view, const Plan& plan, Arena& arena, T* context
     plain_zeros(RowsOf<T>{context + view.row(block.item, head, block.queries.begin) * width,
                           size(block.queries.count()), size(width), size(width)});
     if (weights != nullptr) {
-      replay_block(view, keys, slot, block, head, {0, view.queries}, false, false, mine,
+      replay_block(view, keys, slot, block, head, {0, view.queries}, {}, mine,
                    weights + view.row(block.item, head, 0) * view.keys);
     }
   };
@@ -427,6 +434,14 @@ EngineRoom engine_room(AttendCall call, const Tensor& values, bool bias_learns) 
 }
 
 Tensor AttendTrace::weights(const AskedWeights& asked) const {
+  const Tensor result = map(asked, false);
+  replace_weights(call_, asked.item, asked.head, asked.queries.value_or(Range{0, call_.queries}), result);
+  return result;
+}
+
+Tensor AttendTrace::scores(const AskedWeights& asked) const { return map(asked, true); }
+
+Tensor AttendTrace::map(const AskedWeights& asked, bool scores) const {
   check(call_.mechanism.has_value(), "weights of a trace that holds nothing");
   check(asked.item >= 0 && asked.item < call_.batch, "weights: item ", asked.item, ", expected 0 to ", call_.batch - 1);
   check(asked.head >= 0 && asked.head < call_.sizes.heads, "weights: head ", asked.head, ", expected 0 to ",
@@ -437,6 +452,7 @@ Tensor AttendTrace::weights(const AskedWeights& asked) const {
   const FloatMode mode;
   const Tensor result = Tensor::zeros({wanted.count(), call_.keys}, call_.q.dtype());
   by_type(result.dtype(), [&]<class T>() {
+    if (scores) std::fill_n(result.data<T>(), result.size(), kHidden<T>);
     const View<T> view(call_, {});
     Arena arena;
     const Plan plan = make_plan(view, arena);
@@ -449,10 +465,9 @@ Tensor AttendTrace::weights(const AskedWeights& asked) const {
       Buffers<T> buffers = all_buffers;
       buffers.use(memory + worker * buffers.total);
       replay_block(view, keys, 0, plan.blocks[first_block + static_cast<std::int64_t>(index)], asked.head, wanted,
-                   asked.dropped, asked.expected, buffers, result.data<T>());
+                   {asked.dropped, asked.expected, scores}, buffers, result.data<T>());
     });
   });
-  replace_weights(call_, asked.item, asked.head, wanted, result);
   return result;
 }
 
@@ -478,7 +493,7 @@ Tensor AttendTrace::all_weights() const {
       keys.prepare(view, plan, worker, item, unit);
       for (std::int64_t b = plan.first_block[item]; b < plan.first_block[item + 1]; ++b) {
         for (std::int64_t head = unit * sharing; head < (unit + 1) * sharing; ++head) {
-          replay_block(view, keys, worker, plan.blocks[b], head, {0, call_.queries}, false, false, buffers,
+          replay_block(view, keys, worker, plan.blocks[b], head, {0, call_.queries}, {}, buffers,
                        result.data<T>() + (item * heads + head) * map);
         }
       }

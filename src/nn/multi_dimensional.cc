@@ -43,7 +43,7 @@ MultiDimensionalAttention::Result MultiDimensionalAttention::operator()(Var quer
   const Var scores = masked_fill(score_(tanh(pairs)), visible.reshape({batch, 1, count, 1}), -INFINITY);
   const Var weights = softmax(transpose(scores, 2, 3));  // [batch, queries, value, keys]
   const Var context = sum(weights * reshape(transpose(v, 1, 2), {batch, 1, width, count}), -1);
-  return {context, transpose(weights, 2, 3)};
+  return {context, transpose(weights, 2, 3), scores};
 }
 
 }  // namespace regard

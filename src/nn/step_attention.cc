@@ -59,10 +59,10 @@ Stepped StepAttention::operator()(Var query, const StepMemory& memory, Var extra
         " for a memory of ", memory.keys.shape(), ", expected [", batch, ", width]");
   Var inner = memory.keys + reshape(query_(query), {batch, 1, hidden});
   if (extra.defined()) inner = inner + extra;
-  const Var scores = reshape(matmul(tanh(inner), query.tape().use(*theta_)), {batch, keys});
-  const Var weights = softmax(masked_fill(scores, memory.visible, -INFINITY));
+  const Var all = reshape(matmul(tanh(inner), query.tape().use(*theta_)), {batch, keys});
+  const Var scores = masked_fill(all, memory.visible, -INFINITY), weights = softmax(scores);
   const Var context = matmul(reshape(weights, {batch, 1, keys}), memory.values);
-  return {reshape(context, {batch, memory.values[2]}), weights};
+  return {reshape(context, {batch, memory.values[2]}), weights, scores};
 }
 
 LocationAwareAttention::LocationAwareAttention(const Builder& builder, const StepWidths& widths, std::int64_t filters,

@@ -56,7 +56,19 @@ std::string_view openapi_json() {
       "source": {"type": "string"}, "target": {"type": "string"}, "model": {"type": "string"},
       "per_token": {"type": "boolean"}, "normalize": {"type": "boolean"}, "api_key": {"type": "string"}}},
     "Detect": {"type": "object", "required": ["q"], "additionalProperties": false, "properties": {
-      "q": {"type": "string"}, "api_key": {"type": "string"}}}
+      "q": {"type": "string"}, "api_key": {"type": "string"}}},
+    "Rows": {"type": "array", "minItems": 1, "maxItems": 64, "items": {"type": "array", "minItems": 1, "maxItems": 64,
+      "items": {"type": "number", "minimum": -1000000, "maximum": 1000000}}},
+    "Attend": {"type": "object", "additionalProperties": false, "properties": {
+      "line": {"type": "string", "default": "scaled_dot", "description": "a mechanism, as docs/mechanisms.md has them"},
+      "q": {"$ref": "#/components/schemas/Rows"}, "k": {"$ref": "#/components/schemas/Rows"},
+      "v": {"$ref": "#/components/schemas/Rows"},
+      "sentence": {"type": "string", "description": "instead of q, k and v: at most 64 words"},
+      "width": {"type": "integer", "minimum": 1, "maximum": 64, "default": 8},
+      "seed": {"type": "integer", "minimum": 0, "default": 1},
+      "scale": {"type": "number"}, "temperature": {"type": "number"},
+      "length": {"type": "integer", "minimum": 0}, "documents": {"type": "array", "items": {"type": "integer"}},
+      "mask": {"type": "array"}, "bias": {"$ref": "#/components/schemas/Rows"}, "api_key": {"type": "string"}}}
   },
   "responses": {"Error": {"description": "what is wrong, in words",
     "content": {"application/json": {"schema": {"$ref": "#/components/schemas/Error"}}}}}
@@ -80,6 +92,10 @@ std::string_view openapi_json() {
   "/detect": {"post": {"summary": "the language of a text, by its letters", "requestBody": {"required": true,
       "content": {"application/json": {"schema": {"$ref": "#/components/schemas/Detect"}}}},
     "responses": {"200": {"description": "languages"}, "default": {"$ref": "#/components/responses/Error"}}}},
+  "/attend": {"post": {"summary": "the lab: a mechanism on small numbers, step by step", "requestBody": {
+      "required": true, "content": {"application/json": {"schema": {"$ref": "#/components/schemas/Attend"}}}},
+    "responses": {"200": {"description": "scores, weights and context"},
+      "default": {"$ref": "#/components/responses/Error"}}}},
   "/languages": {"get": {"summary": "from which languages to which", "responses": {"200": {"description": "a list"}}}},
   "/models": {"get": {"summary": "the models", "responses": {"200": {"description": "a list"}}}},
   "/mechanisms": {"get": {"summary": "the mechanisms of attention", "responses": {"200": {"description": "a list"}}}},

@@ -1,7 +1,10 @@
 #include "serve/request.h"
 
 #include <algorithm>
+#include <limits>
 
+#include "attention/cards.h"
+#include "attention/line.h"
 #include "base/check.h"
 #include "data/utf8.h"
 #include "io/json.h"
@@ -177,6 +180,39 @@ std::optional<AttentionAsked> attention_of(const Json& request) {
   return made;
 }
 
+constexpr double kMostNumber = 1e6;  // of the lab: what is made of them stays finite
+
+std::optional<double> number(const Json& request, std::string_view key, double least, double most) {
+  const std::optional<Json> found = request.find(key);
+  if (!found || found->is_null()) return std::nullopt;
+  return found->number(least, most);
+}
+
+// An array of rows of the same width.
+std::optional<NumberRows> rows_of(const Json& request, std::string_view key, std::int64_t most_rows,
+                                  std::int64_t most_width) {
+  const std::optional<Json> found = request.find(key);
+  if (!found || found->is_null()) return std::nullopt;
+  const std::vector<Json> rows = found->array();
+  NumberRows made{.count = static_cast<std::int64_t>(rows.size())};
+  if (rows.empty()) refuse(400, key, ": no rows, expected 1 to ", most_rows);
+  if (made.count > most_rows) refuse(413, key, ": ", made.count, " rows, expected at most ", most_rows);
+  for (const Json& each : rows) {
+    const std::vector<Json> row = each.array();
+    const auto width = static_cast<std::int64_t>(row.size());
+    if (row.empty()) refuse(400, key, ": a row without numbers, expected 1 to ", most_width);
+    if (width > most_width) refuse(413, key, ": a row of ", width, " numbers, expected at most ", most_width);
+    if (made.width == 0) made.width = width;
+    if (width != made.width) refuse(400, key, ": rows of ", made.width, " and of ", width, " numbers");
+    for (const Json& number : row) {
+      const bool flag = number.kind() == Json::Kind::kBoolean;
+      made.numbers.push_back(flag ? (number.boolean() ? 1.0f : 0.0f)
+                                  : static_cast<float>(number.number(-kMostNumber, kMostNumber)));
+    }
+  }
+  return made;
+}
+
 PairsRequest pairs_of(const Json& request, const Limits& limits) {
   PairsRequest made;
   std::size_t total = 0;
@@ -324,6 +360,44 @@ DetectRequest detect_request(std::string_view body, std::string_view type, const
     std::vector<std::string> texts = texts_of(request, "q", limits, total, many);
     if (many) refuse(400, "q: an array, expected one text");
     return DetectRequest{.text = std::move(texts[0]), .key = key_of(request)};
+  });
+}
+
+AttendRequest attend_request(std::string_view body, std::string_view type, const Limits& limits) {
+  return reading(body, type, [&](const Json& request) {
+    request.allow_only({"line", "q", "k", "v", "sentence", "width", "seed", "scale", "temperature", "length",
+                        "documents", "mask", "bias", "api_key"});
+    AttendRequest made;
+    made.line = short_text(request, "line", "scaled_dot", kLongestLine);
+    made.q = rows_of(request, "q", kMostLabRows, kMostLabWidth);
+    made.k = rows_of(request, "k", kMostLabRows, kMostLabWidth);
+    made.v = rows_of(request, "v", kMostLabRows, kMostLabWidth);
+    const std::optional<Json> sentence = request.find("sentence");
+    if (sentence && !sentence->is_null()) {
+      if (made.q || made.k || made.v) refuse(400, "sentence goes without q, k and v");
+      if (sentence->text().size() > static_cast<std::size_t>(limits.text)) {
+        refuse(413, "sentence: more than ", limits.text, " bytes");
+      }
+      made.sentence = cleaned(sentence->text());
+    } else if (!made.q) {
+      refuse(400, "q is missing: rows of numbers, and k and v with it; or a sentence");
+    }
+    made.width = whole(request, "width", made.width, 1, kMostLabWidth);
+    made.seed = static_cast<std::uint64_t>(whole(request, "seed", 1, 0, std::numeric_limits<std::int64_t>::max()));
+    made.scale = number(request, "scale", kLeastReal, kMostReal);
+    made.temperature = number(request, "temperature", kLeastReal, kMostReal);
+    if (request.find("length")) made.length = static_cast<std::int32_t>(whole(request, "length", 0, 0, kMostLabRows));
+    if (const std::optional<Json> documents = request.find("documents"); documents && !documents->is_null()) {
+      const std::vector<Json> all = documents->array();
+      if (all.size() > static_cast<std::size_t>(kMostLabRows)) {
+        refuse(413, "documents: ", all.size(), " numbers, expected at most ", kMostLabRows);
+      }
+      for (const Json& each : all) made.documents.push_back(static_cast<std::int32_t>(each.integer(-1, kMostLabRows)));
+    }
+    made.mask = rows_of(request, "mask", kMostLabRows, kMostLabRows);
+    made.bias = rows_of(request, "bias", kMostLabRows, kMostLabRows);
+    made.key = key_of(request);
+    return made;
   });
 }
 

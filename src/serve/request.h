@@ -87,11 +87,32 @@ struct DetectRequest {
   std::string key = {};
 };
 
+struct NumberRows {
+  std::int64_t count = 0, width = 0;
+  std::vector<float> numbers = {};
+};
+
+struct AttendRequest {  // of the lab (serve/lab.h)
+  std::string line;
+  std::optional<NumberRows> q = {}, k = {}, v = {};
+  std::optional<std::string> sentence = {};  // instead of them
+  std::int64_t width = 8;                    // of the vectors of its words
+  std::uint64_t seed = 1;
+  std::optional<double> scale = {}, temperature = {};
+  // What some scopes want to be given.
+  std::optional<std::int32_t> length = {};
+  std::vector<std::int32_t> documents = {};
+  std::optional<NumberRows> mask = {}, bias = {};
+  std::string key = {};
+};
+inline constexpr std::int64_t kMostLabRows = 64, kMostLabWidth = 64;
+
 // They throw a Refusal: 400 for what makes no sense, 413 for too much, 415 for a body of another type.
 TranslateRequest translate_request(std::string_view body, std::string_view type, const Limits& limits);
 EditRequest edit_request(std::string_view body, std::string_view type, const Limits& limits);
 PairsRequest align_request(std::string_view body, std::string_view type, const Limits& limits);
 PairsRequest score_request(std::string_view body, std::string_view type, const Limits& limits);
 DetectRequest detect_request(std::string_view body, std::string_view type, const Limits& limits);
+AttendRequest attend_request(std::string_view body, std::string_view type, const Limits& limits);
 
 }  // namespace regard::serve

@@ -12,6 +12,7 @@
 #include "serve/answers.h"
 #include "serve/edit.h"
 #include "serve/html.h"
+#include "serve/lab.h"
 #include "serve/pages.h"
 #include "serve/request.h"
 #include "serve/stream.h"
@@ -227,12 +228,12 @@ Service::~Service() = default;
 
 const std::vector<Service::Route>& Service::routes() {
   static const std::vector<Route> all = {
-      {"POST", "/translate", &Service::translate}, {"POST", "/edit", &Service::edit},
-      {"POST", "/align", &Service::align},         {"POST", "/score", &Service::score},
-      {"POST", "/detect", &Service::detect},       {"GET", "/languages", &Service::languages},
-      {"GET", "/models", &Service::models},        {"GET", "/mechanisms", &Service::mechanisms},
-      {"GET", "/health", &Service::health},        {"GET", "/metrics", &Service::metrics},
-      {"GET", "/openapi.json", &Service::openapi},
+      {"POST", "/translate", &Service::translate},  {"POST", "/edit", &Service::edit},
+      {"POST", "/align", &Service::align},          {"POST", "/score", &Service::score},
+      {"POST", "/detect", &Service::detect},        {"POST", "/attend", &Service::attend},
+      {"GET", "/languages", &Service::languages},   {"GET", "/models", &Service::models},
+      {"GET", "/mechanisms", &Service::mechanisms}, {"GET", "/health", &Service::health},
+      {"GET", "/metrics", &Service::metrics},       {"GET", "/openapi.json", &Service::openapi},
   };
   return all;
 }
@@ -475,6 +476,15 @@ void Service::detect(const AskedPointer& asked) {
   out.begin_array();
   write_language(out, models_.language_of(request.text));
   asked->answer(out.end_array().text());
+}
+
+void Service::attend(const AskedPointer& asked) {
+  const auto request =
+      std::make_shared<const AttendRequest>(attend_request(asked->request.body, asked->request.type, settings_.limits));
+  let_in(*asked, request->key);
+  add(asked, {.alone = [this, asked, request](const Context& context) {
+        guarded(asked, [&] { asked->answer(attend_json(*request, context)); });
+      }});
 }
 
 void Service::languages(const AskedPointer& asked) {

@@ -52,6 +52,7 @@ class Service {
   void align(const AskedPointer& asked);
   void score(const AskedPointer& asked);
   void detect(const AskedPointer& asked);
+  void attend(const AskedPointer& asked);
   void languages(const AskedPointer& asked);
   void models(const AskedPointer& asked);
   void mechanisms(const AskedPointer& asked);

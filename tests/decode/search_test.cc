@@ -253,8 +253,9 @@ TEST(Search, ResultsBeginAsTheyAreTold) {
       // What is likely without being told is found with the same probability.
       settings.prefix.clear();
       const std::vector<Hypotheses> free = search(model, batch, settings);
-      settings.prefix = {free[0][0].words.begin(), free[0][0].words.begin() + 1};
-      EXPECT_GE(search(model, batch, settings)[0][0].log_probability, free[0][0].log_probability - 1e-9);
+      ASSERT_FALSE(free[1][0].words.empty());
+      settings.prefix = {free[1][0].words[0]};
+      EXPECT_GE(search(model, batch, settings)[1][0].log_probability, free[1][0].log_probability - 1e-9);
     }
   }
 }

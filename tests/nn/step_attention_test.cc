@@ -113,7 +113,7 @@ TEST(StepAttention, TheStepBeforeMatters) {
 TEST(MultiDimensionalAttention, HasASoftmaxForEveryFeature) {
   Steps run;
   Tape tape;
-  const auto [context, weights] =
+  const auto [context, weights, scores] =
       run.features(transpose(tape.use(run.queries), 0, 1), tape.use(run.keys), tape.use(run.values), kLengths);
   ASSERT_EQ(context.shape(), (Shape{kBatch, kSteps, 2}));
   ASSERT_EQ(weights.shape(), (Shape{kBatch, kSteps, kKeys, 2}));
@@ -126,6 +126,7 @@ TEST(MultiDimensionalAttention, HasASoftmaxForEveryFeature) {
       for (std::int64_t j = 0; j < kKeys; ++j) {
         const double weight = weights.value().data<double>()[(row * kKeys + j) * 2 + c];
         EXPECT_EQ(weight == 0, j >= length);
+        EXPECT_EQ(std::isinf(scores.value().data<double>()[(row * kKeys + j) * 2 + c]), j >= length);
         total += weight;
         expected += weight * run.values.value.data<double>()[(b * kKeys + j) * 2 + c];
       }

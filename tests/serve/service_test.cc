@@ -332,6 +332,22 @@ TEST_F(ServiceTest, WhatThereIsCanBeAskedFor) {
   EXPECT_EQ(good("/detect", body_of("他们")).to_json(), R"([{"confidence":100,"language":"zh"}])");
 }
 
+TEST_F(ServiceTest, TheLabShowsEveryStep) {
+  const std::string body = R"({"line": "scaled_dot | causal", "q": [[1, 0], [0, 1]], "k": [[1, 2], [3, 4]],
+                               "v": [[1], [2]]})";
+  const HttpAnswer answer = post("/attend", body);
+  EXPECT_EQ(answer.status, 200);
+  constexpr std::string_view kExpected =
+      R"json({"line":"scaled_dot | causal | softmax | sum","q":[[1,0],[0,1]],"k":[[1,2],[3,4]],"v":[[1],[2]],)json"
+      R"json("scores":[[[0.70710677,null],[1.4142135,2.828427]]],"weights":[[[1,0],[0.19557033,0.80442965]]],)json"
+      R"json("context":[[1],[1.8044299]],"learned":[],"formula":{"score":"qᵀk/√d","scope":"j ≤ i",)json"
+      R"json("align":"p = exp(e/T)/Σ exp(e/T)","read":"Σ_j p_j v_j"}})json";
+  EXPECT_EQ(answer.body, kExpected);
+  const HttpAnswer wrong = post("/attend", R"({"line": "scaled_dot | mask", "sentence": "a b"})");
+  EXPECT_EQ(wrong.status, 400);
+  EXPECT_NE(wrong.body.find("needs mask"), std::string::npos) << wrong.body;
+}
+
 TEST_F(ServiceTest, TheDescriptionHasEveryPath) {
   const Json told = Json::parse(get("/openapi.json").body, "openapi");
   std::set<std::string, std::less<>> paths;

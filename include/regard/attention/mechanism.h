@@ -155,6 +155,7 @@ class REGARD_API AttendTrace {
   Tensor weights(const AskedWeights& asked = {}) const;  // [queries, keys], on the heap; 0 where nobody may look
   // Of every item and head: [batch, heads, queries, keys]. If the call made them on the way, as long as the trace.
   Tensor all_weights() const;
+  Tensor scores(const AskedWeights& asked = {}) const;  // what they are made of, scopes added; −∞ where nobody may look
   AttendTrace keep() const;
   // Of hard attention that draws: the keys it chose, i32 [batch, heads, queries, samples]; −1 where nothing is seen.
   Tensor choices() const { return call_.draws ? call_.choices : Tensor(); }
@@ -167,6 +168,8 @@ class REGARD_API AttendTrace {
   explicit AttendTrace(AttendCall call) : call_(std::move(call)) {}
 
  private:
+  Tensor map(const AskedWeights& asked, bool scores) const;
+
   AttendCall call_;
 };
 

@@ -1,7 +1,7 @@
 // A softmax for every feature: e_ij = W₂ tanh(W_q q_i + W_k k_j + b₁) + b₂ is a vector as wide as the values, and each
 // of its features has weights of its own over the keys.                                              Shen et al. 2018
 //
-//     auto [context, weights] = attention(queries, keys, values, lengths);
+//     auto [context, weights, scores] = attention(queries, keys, values, lengths);
 #pragma once
 
 #include <cstdint>
@@ -24,6 +24,7 @@ class REGARD_API MultiDimensionalAttention {
   struct Result {
     Var context;  // [batch, queries, value]: Σ_j p[i, j, c]·v[j, c]
     Var weights;  // [batch, queries, keys, value]
+    Var scores;   // the same; −∞ where nobody may look
   };
   // queries [batch, queries, query], keys [batch, keys, key], values [batch, keys, value]; lengths: visible keys an
   // item. Who sees no key reads zeros.

@@ -31,6 +31,7 @@ struct StepMemory {
 struct Stepped {
   Var context;  // [batch, width of the values]
   Var weights;  // [batch, keys]
+  Var scores;   // [batch, keys]; −∞ where nobody may look
 };
 
 // What both share: a score vᵀ tanh(Wq + Vk_j + b + extra_j).
