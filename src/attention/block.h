@@ -338,8 +338,10 @@ void solve(const BlockWork<T>& work, const Buffers<T>& at, RowsOf<T> whole, T* p
   align.settle(work.rows(), peak, tau, at.factor);
 }
 
+// `weights`, if it is not null, gets the rows of weights [queries of the item, keys] of its head, zeros so far.
 template <class T>
-void forward_block(const BlockWork<T>& work, const Packed<T>& values, Buffers<T> at, T* context, T* peaks, T* taus) {
+void forward_block(const BlockWork<T>& work, const Packed<T>& values, Buffers<T> at, T* context, T* peaks, T* taus,
+                   T* weights = nullptr) {
   const View<T>& view = work.view;
   const Align& align = *view.stages.align;
   const std::int64_t first = view.row(work.place.item, work.place.head, work.place.queries.begin);
@@ -349,8 +351,13 @@ void forward_block(const BlockWork<T>& work, const Packed<T>& values, Buffers<T>
   T *peak = peaks + first, *tau = taus + first;
   const RowsOf<T> q = at.queries(at.q, work.rows(), view.width);
   view.tiles.prepare_queries(view.call.sizes, work.query_rows(), q);
+  const auto kept = [&](const Place& tile) {
+    return RowsOf<T>{weights + tile.queries.begin * view.keys + tile.keys.begin, size(tile.queries.count()),
+                     size(tile.keys.count()), size(view.keys)};
+  };
   const auto read = [&](const Place& tile, std::int64_t t, RowsOf<T> p, RowsOf<T> to, bool fresh) {
     work.gate(tile, p);
+    if (weights != nullptr && at.whole) copy_rows(RowsOf<const T>(p), kept(tile));
     work.drop(tile, p);
     if (pointer) {
       return copy_rows(RowsOf<const T>(p), RowsOf<T>{to.data + tile.keys.begin, to.count, p.width, to.stride});
@@ -381,6 +388,7 @@ void forward_block(const BlockWork<T>& work, const Packed<T>& values, Buffers<T>
                            const RowsOf<T> s{at.s, count, size(part.keys.count()), size(at.stride)};
                            const RowsOf<T> to = rows_from(out, row, count);
                            work.score(part, t, cover, rows_from(q, row, count), s, at.ahead);
+                           if (weights != nullptr) copy_rows(RowsOf<const T>(s), kept(part));  // the scores, for now
                            align.absorb(s, peak + row, tau + row, at.factor);
                            if (!fresh) scale_rows(to, at.factor);
                            read(part, t, s, to, fresh);
@@ -391,6 +399,18 @@ void forward_block(const BlockWork<T>& work, const Packed<T>& values, Buffers<T>
     clear_untouched();
     align.settle(work.rows(), peak, tau, at.factor);
     scale_rows(out, at.factor);
+    if (weights == nullptr) return;
+    work.for_each_tile(false, [&](const Place& whole, std::int64_t tile_number, Cover whole_cover) {
+      work.for_each_part(whole, tile_number, whole_cover, kQueryPart, kMostQueries,
+                         [&](const Place& part, std::int64_t, Cover) {
+                           const std::int64_t row = part.queries.begin - work.place.queries.begin;
+                           const RowsOf<T> to = kept(part), s{at.s, to.count, to.width, size(at.stride)};
+                           copy_rows(RowsOf<const T>(to), s);
+                           align.weigh(s, peak + row, tau + row);
+                           work.gate(part, s);
+                           copy_rows(RowsOf<const T>(s), to);
+                         });
+    });
     return;
   }
   work.for_each_tile(true, [&](const Place& tile, std::int64_t t, Cover cover) {

@@ -165,17 +165,19 @@ void forward_all(const View<T>& view, const Plan& plan, Arena& arena, T* context
     mine.ahead = ahead;
     mine.use(room.memory + worker * mine.total);
     const bool pointer = view.stages.read->is_pointer();
-    const auto forward = view.call.staged && !pointer ? staged_forward_block<T> : forward_block<T>;
-    forward(BlockWork<T>(view, keys, slot, block, head), values, mine, context, peaks, taus);
+    T* const kept = weights == nullptr ? nullptr : weights + view.row(block.item, head, 0) * view.keys;
+    const BlockWork<T> work(view, keys, slot, block, head);
+    if (!view.call.staged || pointer) {
+      forward_block(work, values, mine, context, peaks, taus, kept);
+    } else {
+      staged_forward_block(work, values, mine, context, peaks, taus);
+      if (kept != nullptr) replay_block(view, keys, slot, block, head, {0, view.queries}, {}, mine, kept);
+    }
     // A tile of weights 0 may be skipped or added: a −0 that faded away becomes 0 by adding 0. So it always does, here
     // and in the gradients.
     const std::int64_t width = pointer ? view.keys : view.value_width;
     plain_zeros(RowsOf<T>{context + view.row(block.item, head, block.queries.begin) * width,
                           size(block.queries.count()), size(width), size(width)});
-    if (weights != nullptr) {
-      replay_block(view, keys, slot, block, head, {0, view.queries}, {}, mine,
-                   weights + view.row(block.item, head, 0) * view.keys);
-    }
   };
   if (lists >= 8 * workers) {
     parallel(size(lists), [&](std::size_t index, int worker) {

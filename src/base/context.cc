@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "base/budget.h"
+#include "base/budget_scope.h"
 #include "base/check.h"
 #include "base/pool.h"
 
@@ -25,6 +26,9 @@ void Budget::take(std::size_t bytes, const char* what) {
 }
 
 const std::shared_ptr<Budget>& current_budget() { return budget; }
+
+BudgetScope::BudgetScope(std::shared_ptr<Budget> given) : before_(std::exchange(budget, std::move(given))) {}
+BudgetScope::~BudgetScope() { budget = std::move(before_); }
 
 struct ContextScope::Before {
   ThreadLimit threads;

@@ -24,7 +24,9 @@ void TapePool::give_back(const void* model, std::unique_ptr<Tape> tape) {
   waiting_[model].push_back(std::move(tape));
 }
 
-TapePoolScope::TapePoolScope(TapePool& pool) : before_(std::exchange(in_force, &pool)) {}
+TapePool* tape_pool_in_force() { return in_force; }
+
+TapePoolScope::TapePoolScope(TapePool* pool) : before_(std::exchange(in_force, pool)) {}
 TapePoolScope::~TapePoolScope() { in_force = before_; }
 
 PooledTape::PooledTape(const void* model)

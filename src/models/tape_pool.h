@@ -28,9 +28,12 @@ class TapePool {
   std::map<const void*, std::vector<std::unique_ptr<Tape>>> waiting_;
 };
 
+TapePool* tape_pool_in_force();  // of this thread; null: none
+
 class TapePoolScope {
  public:
-  explicit TapePoolScope(TapePool& pool);
+  explicit TapePoolScope(TapePool& pool) : TapePoolScope(&pool) {}
+  explicit TapePoolScope(TapePool* pool);  // null: none
   ~TapePoolScope();
   TapePoolScope(const TapePoolScope&) = delete;
   TapePoolScope& operator=(const TapePoolScope&) = delete;

@@ -1,6 +1,7 @@
 #include "attention/random_call.h"
 
 #include <cmath>
+#include <cstring>
 #include <numeric>
 #include <set>
 #include <span>
@@ -46,6 +47,19 @@ Outcome run(const Call& call, Weights asked, DType type) {
   for (std::int64_t map = 0; map < made.context[0] * heads && asked != Weights::kNone; ++map) {
     result.weights.push_back(
         made.trace.weights({.item = map / heads, .head = map % heads, .dropped = asked == Weights::kDropped}));
+  }
+  if (asked == Weights::kPlain) {  // made on the way or again, of one head or of all: the same bits
+    options.weights = true;
+    const Attention kept = attend(*call.mechanism, q, k, v, options);
+    for (const Tensor& all : {made.trace.all_weights(), kept.trace.all_weights()}) {
+      const std::size_t bytes = result.weights.empty() ? 0 : result.weights[0].bytes();
+      for (std::size_t map = 0; map < result.weights.size() && bytes > 0; ++map) {
+        check(std::memcmp(all.raw() + map * bytes, result.weights[map].raw(), bytes) == 0, "all weights: map ", map,
+              " differs from the one that is asked for by itself");
+      }
+    }
+    check(std::memcmp(kept.context.value().raw(), made.context.value().raw(), made.context.value().bytes()) == 0,
+          "weights that are made on the way change the context");
   }
   result.parts[kContext] = made.context.value().clone();
   tape.backward(made.context, type == DType::kF32 ? call.dy : call.dy.to(type));
