@@ -117,6 +117,7 @@ export class Explorer {
       if (box.firstElementChild) box.firstElementChild.textContent = t(key);
     }
     this.heads.setAttribute("aria-label", t("heads"));
+    this.matrix.element.setAttribute("aria-label", t("matrix", 0, 0));
     if (this.item) this.refresh();
   }
 

@@ -2,7 +2,7 @@
 // The lab: any mechanism on a sentence or on numbers of one's own, in its three steps.
 import { delayed, get, make } from "./dom.js";
 import { Matrix } from "./matrix.js";
-import { getJson, isAborted, post } from "./server.js";
+import { getJson, isAborted, jsonOf, post } from "./server.js";
 import { language, onLanguage, t, weight } from "./words.js";
 /** @import {Key} from "./words.js" */
 
@@ -54,7 +54,7 @@ export function startLab() {
     return element;
   };
   /** @param {Key} key @param {HTMLElement} input @param {...HTMLElement} more */
-  const field = (key, input, ...more) => make("label", {}, say(key, make("span")), input, ...more);
+  const field = (key, input, ...more) => make("label", { class: input.className === "line" ? "wide" : null }, say(key, make("span")), input, ...more);
 
   const line = make("input", { type: "text", class: "line", value: "scaled_dot", spellcheck: "false", autocapitalize: "off", maxlength: "1024", oninput: () => soon.later() });
   const picks = families.map(() => make("select", { onchange: () => compose() }));
@@ -70,6 +70,7 @@ export function startLab() {
   const scale = slider("scale", 0.02, 8), temperature = slider("temperature", 0.05, 8);
   const headSelect = make("select", { onchange: () => { head = Number(headSelect.value); show(); } });
   const headLabel = field("head", headSelect);
+  headLabel.hidden = true;
   const told = make("p", { class: "value", "aria-live": "polite" });
   const list = make("div", { class: "mechanisms" });
   const steps = /** @type {const} */ (["stepScores", "stepWeights", "stepContext"]).map((key) => {
@@ -78,7 +79,7 @@ export function startLab() {
     return { key, matrix };
   });
 
-  host.append(
+  host.append(make("div", { class: "lab-top" },
     make("section", { class: "box" }, say("mechanism", make("h2", { class: "label" })),
       make("div", { class: "controls" }, ...families.map((family, i) => {
         const label = field(family, picks[i]);
@@ -88,7 +89,7 @@ export function startLab() {
       make("div", { class: "controls" }, field("line", line)), writtenOut, about),
     make("section", { class: "box" }, say("input", make("h2", { class: "label" })),
       make("div", { class: "controls" }, field("input", kind), field("seed", seed), take), sentenceBox, grids,
-      make("div", { class: "controls" }, scale.element, temperature.element, headLabel)),
+      make("div", { class: "controls" }, scale.element, temperature.element, headLabel))),
     status, told,
     make("div", { class: "steps" }, ...steps.map(({ key, matrix }) => make("section", {}, say(key, make("h3")),
       say(/** @type {Key} */ (`${key}Is`), make("p", { class: "faint" })), matrix.element))),
@@ -226,7 +227,7 @@ export function startLab() {
       const input = kind.value === "sentence" ? { sentence: sentence.value, width: Number(width.value) }
         : { q: numbersOf(numbers.q), k: numbersOf(numbers.k), v: numbersOf(numbers.v) };
       const body = { line: line.value, ...input, seed: Number(seed.value), scale: scale.value(), temperature: temperature.value() };
-      const made = /** @type {Answer} */ (await (await post("/attend", body, mine.signal)).json());
+      const made = /** @type {Answer} */ (await jsonOf(await post("/attend", body, mine.signal)));
       if (mine.signal.aborted) return;
       answer = made;
       status.textContent = "";

@@ -49,8 +49,18 @@ async function ask(path, options) {
   }
 }
 
+/** @param {Response} answer @returns {Promise<unknown>} */
+export async function jsonOf(answer) {
+  try {
+    return await answer.json();
+  } catch (error) {
+    if (isAborted(error)) throw error;
+    throw new ServerError(answer.status, t("noSense"));
+  }
+}
+
 /** @param {string} path @returns {Promise<unknown>} */
-export const getJson = async (path) => (await ask(path, {})).json();
+export const getJson = async (path) => jsonOf(await ask(path, {}));
 
 /** @param {string} path @param {unknown} body @param {AbortSignal} signal */
 export function post(path, body, signal) {

@@ -23,7 +23,7 @@ const targetOf = (item) => item.axes.find((axis) => axis.name === "target")?.tex
 export function startTranslate() {
   const text = /** @type {HTMLTextAreaElement} */ (get("text")), form = /** @type {HTMLFormElement} */ (get("ask"));
   const model = /** @type {HTMLSelectElement} */ (get("model")), count = /** @type {HTMLSelectElement} */ (get("alternatives"));
-  const status = get("status"), translation = get("translation"), others = get("n-best"), score = get("score");
+  const status = get("status"), translation = get("translation"), others = get("n-best");
   const keyField = /** @type {HTMLInputElement} */ (get("key"));
   const explorer = new Explorer(), whatIf = new WhatIf(explorer);
   /** @type {Model[]} */
@@ -62,7 +62,6 @@ export function startTranslate() {
     const [before, after] = edited?.items ?? [];
     const item = before && after ? (side === "before" ? before : after) : trace.items[rank];
     translation.textContent = targetOf(item);
-    score.textContent = item.logProbability === null ? "" : t("logProbability", logProbability(item.logProbability));
     listOthers();
     sides.hidden = !edited;
     sides.replaceChildren(...(/** @type {Side[]} */ (["before", "after", "difference"])).map((each) => make("button", { type: "button", class: "toggle",
@@ -96,7 +95,7 @@ export function startTranslate() {
     if (!line) {
       trace = edited = null;
       asked = "";
-      translation.textContent = score.textContent = "";
+      translation.textContent = "";
       explorer.element.hidden = get("n-best-box").hidden = true;
       whatIf.forget();
       return tell(() => t("nothing"));
@@ -117,7 +116,7 @@ export function startTranslate() {
       const spent = Math.round(performance.now() - since), from = answer.headers.get("X-Regard-Language");
       const used = models.find((each) => (model.value ? each.name === model.value : each.source === from)) ?? models[0];
       clearTimeout(slow);
-      tell(() => (used ? t("translated", used.source, used.target, used.name, spent) : `${spent} ms`));
+      tell(() => (used ? t("translated", used.source, used.target, used.name, spent, logProbability(made.items[0].logProbability)) : `${spent} ms`));
       show();
     } catch (error) {
       if (isAborted(error)) return;
@@ -220,6 +219,7 @@ export function startTranslate() {
     if (edited && edited.items[1]) whatIf.tell(edited.items[0], edited.items[1]);
   });
   tell(() => t("nothing"));
+  text.value ||= new URLSearchParams(location.search).get("q")?.slice(0, 2000) ?? ""; // a link to a sentence: /?q=…
   getJson("/models").then((found) => {
     models = /** @type {Model[]} */ (found);
     fill(model, [["", t("modelAuto")], ...models.map((each) => /** @type {[string, string]} */ ([each.name, `${each.source} → ${each.target} (${each.name})`]))]);
