@@ -26,7 +26,12 @@ function open(tab) {
 tabs.forEach((tab, i) => {
   tab.addEventListener("click", () => open(tab));
   tab.addEventListener("keydown", (event) => {
-    const to = /** @type {Record<string, number>} */ ({ ArrowRight: i + 1, ArrowLeft: i - 1, Home: 0, End: tabs.length - 1 })[event.key];
+    const to = /** @type {Record<string, number>} */ ({
+      ArrowRight: i + 1,
+      ArrowLeft: i - 1,
+      Home: 0,
+      End: tabs.length - 1,
+    })[event.key];
     if (to === undefined) return;
     event.preventDefault();
     const next = tabs[(to + tabs.length) % tabs.length];

@@ -10,13 +10,20 @@ import { axisNamed, TraceError } from "./trace.js";
  * @property {Float32Array} values [rows, columns]; not-a-number: not known
  * @property {Axis} rows
  * @property {Axis} columns
- * @property {number[][]} rowTokens which tokens of the trace a row stands for
- * @property {number[][]} columnTokens
+ * @property {Groups} rowTokens which tokens of the trace a row stands for
+ * @property {Groups} columnTokens
  */
+/** @typedef {number[][] | null} Groups null: each for itself, of which there may be millions */
+
+/** @param {Groups} groups @param {number} i */
+export const tokensAt = (groups, i) => (groups ? groups[i] : [i]);
+/** Where a token went. @param {Groups} groups @param {number} token */
+export const placeOf = (groups, token) => (groups ? groups.findIndex((group) => group.includes(token)) : token);
 
 const mostProducts = 4e10;
 
-/** @param {WeightMap} map @param {number} layer @param {number} head @param {boolean} byNorms @returns {Float32Array} */
+/** Layer or head −1: the mean of all. @param {WeightMap} map @param {number} layer @param {number} head
+ *  @param {boolean} byNorms @returns {Float32Array} */
 export function weightsOf(map, layer, head, byNorms) {
   const size = map.weights.length / (map.layers * map.heads);
   const some = (/** @type {number} */ which, /** @type {number} */ count) =>
@@ -38,7 +45,8 @@ export function weightsOf(map, layer, head, byNorms) {
 /** Kobayashi et al. 2020. @param {Float32Array} values @param {Float32Array} norms @param {number} place
  *  @param {WeightMap} map */
 function timesNorms(values, norms, place, map) {
-  const columns = norms.length / (map.layers * map.heads), made = new Float32Array(values.length);
+  const columns = norms.length / (map.layers * map.heads),
+    made = new Float32Array(values.length);
   for (let begin = 0; begin < values.length; begin += columns) {
     let sum = 0;
     for (let i = 0; i < columns; ++i) {
@@ -70,7 +78,8 @@ async function rollout(through, from, signal) {
   for (let layer = through.layers - 1; layer >= 0; --layer) {
     const weights = weightsOf(through, layer, -1, false).slice();
     for (let row = 0; row < n; ++row) {
-      const values = weights.subarray(row * n, (row + 1) * n), empty = values.every((value) => value === 0);
+      const values = weights.subarray(row * n, (row + 1) * n),
+        empty = values.every((value) => value === 0);
       for (let i = 0; i < n; ++i) values[i] *= 0.5;
       values[row] += empty ? 1 : 0.5;
     }
@@ -94,11 +103,11 @@ async function rollout(through, from, signal) {
   return Float32Array.from(made);
 }
 
-/** Tokens of one word become one place. @param {Axis} axis @returns {{axis: Axis, tokens: number[][]}} */
+/** Tokens of one word become one place. @param {Axis} axis @returns {{axis: Axis, tokens: Groups}} */
 function wordsOf(axis) {
   /** @type {number[][]} */
   const groups = [];
-  if (axis.kind !== "tokens") return { axis, tokens: Array.from({ length: axis.size }, (_, i) => [i]) };
+  if (axis.kind !== "tokens") return { axis, tokens: null };
   /** @type {Map<number, number[]>} */
   const words = new Map();
   axis.tokens.forEach((token, i) => {
@@ -108,13 +117,17 @@ function wordsOf(axis) {
     groups.push(group);
     if (token.word >= 0) words.set(token.word, group);
   });
-  const bytes = new TextEncoder().encode(axis.text), decoder = new TextDecoder();
+  const bytes = new TextEncoder().encode(axis.text),
+    decoder = new TextDecoder();
   const tokens = groups.map((group) => {
-    const parts = group.map((i) => axis.tokens[i]), some = parts.filter((each) => each.begin < each.end);
+    const parts = group.map((i) => axis.tokens[i]),
+      some = parts.filter((each) => each.begin < each.end);
     const begin = Math.min(...(some.length ? some : parts).map((each) => each.begin));
     const end = Math.max(...(some.length ? some : parts).map((each) => each.end));
-    const text = begin < end && parts[0].word >= 0 ? decoder.decode(bytes.subarray(begin, end))
-      : parts.map((each) => each.text).join("");
+    const text =
+      begin < end && parts[0].word >= 0
+        ? decoder.decode(bytes.subarray(begin, end))
+        : parts.map((each) => each.text).join("");
     return { text, begin, end, word: parts[0].word };
   });
   return { axis: { ...axis, tokens, size: tokens.length }, tokens: groups };
@@ -122,41 +135,48 @@ function wordsOf(axis) {
 
 /** Summed over the columns of a word, averaged over its rows. @param {Plane} plane @returns {Plane} */
 function byWords(plane) {
-  const down = wordsOf(plane.rows), across = wordsOf(plane.columns), columns = plane.columns.size;
-  const values = new Float32Array(down.tokens.length * across.tokens.length);
-  down.tokens.forEach((rows, i) => across.tokens.forEach((some, j) => {
-    let sum = 0;
-    for (const row of rows) for (const column of some) sum += plane.values[row * columns + column];
-    values[i * across.tokens.length + j] = sum / rows.length;
-  }));
+  const down = wordsOf(plane.rows),
+    across = wordsOf(plane.columns),
+    columns = plane.columns.size;
+  const wide = across.axis.size,
+    values = new Float32Array(down.axis.size * wide);
+  for (let i = 0; i < down.axis.size; ++i) {
+    const rows = tokensAt(down.tokens, i);
+    for (let j = 0; j < wide; ++j) {
+      let sum = 0;
+      for (const row of rows)
+        for (const column of tokensAt(across.tokens, j)) sum += plane.values[row * columns + column];
+      values[i * wide + j] = sum / rows.length;
+    }
+  }
   return { values, rows: down.axis, columns: across.axis, rowTokens: down.tokens, columnTokens: across.tokens };
 }
-
-/** @param {number} count */
-const each = (count) => Array.from({ length: count }, (_, i) => [i]);
 
 /** @param {Item} item @param {Shown} shown @param {AbortSignal} signal @returns {Promise<Plane>} */
 export async function planeOf(item, shown, signal) {
   const map = item.maps.find((one) => one.name === shown.map);
   if (!map) throw new TraceError("the trace has no maps: a model without attention looks nowhere");
-  const rows = axisNamed(item, map.rows), columns = axisNamed(item, map.columns);
+  const rows = axisNamed(item, map.rows),
+    columns = axisNamed(item, map.columns);
   const through = shown.measure === "rollout" ? rolledThrough(item, map) : undefined;
   let values = through === map ? null : weightsOf(map, shown.layer, shown.head, shown.measure === "norms");
   if (through) values = await rollout(through, values, signal);
   if (!values) throw new TraceError("this map cannot be rolled out");
-  if (shown.shift > 0) { // row i is told by step i + 1
+  if (shown.shift > 0) {
+    // row i is told by step i + 1
     const moved = new Float32Array(values.length).fill(NaN);
     moved.set(values.subarray(columns.size));
     values = moved;
   }
-  const plane = { values, rows, columns, rowTokens: each(rows.size), columnTokens: each(columns.size) };
+  const plane = { values, rows, columns, rowTokens: null, columnTokens: null };
   return shown.words ? byWords(plane) : plane;
 }
 
 /** The greatest of a row or column, greatest first. @param {Plane} plane @param {number | null} row
  *  @param {number | null} column @param {number} count @returns {{place: number, value: number}[]} */
 export function greatest(plane, row, column, count) {
-  const columns = plane.columns.size, length = row !== null ? columns : plane.rows.size;
+  const columns = plane.columns.size,
+    length = row !== null ? columns : plane.rows.size;
   /** @type {{place: number, value: number}[]} */
   const found = [];
   for (let place = 0; place < length; ++place) {

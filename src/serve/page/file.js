@@ -8,8 +8,11 @@ import { onLanguage, t } from "./words.js";
 
 /** @param {() => void} open shows this tab */
 export function startFile(open) {
-  const explorer = new Explorer(), input = /** @type {HTMLInputElement} */ (get("file-input"));
-  const choose = /** @type {HTMLSelectElement} */ (get("item")), status = get("file-status"), about = get("file-about");
+  const explorer = new Explorer(),
+    input = /** @type {HTMLInputElement} */ (get("file-input"));
+  const choose = /** @type {HTMLSelectElement} */ (get("item")),
+    status = get("file-status"),
+    about = get("file-about");
   /** @type {Trace | null} */
   let trace = null;
   let said = () => {};
@@ -25,12 +28,22 @@ export function startFile(open) {
     const item = trace?.items[Number(choose.value)];
     if (!trace || !item) return;
     const { erasure } = item;
-    about.textContent = [item.title, item.logProbability === null ? "" : t("logProbability", item.logProbability.toFixed(2)),
-      erasure ? t("erasure", erasure.words, erasure.most.toFixed(2), erasure.random.toFixed(2)) : ""].filter(Boolean).join(" · ");
+    about.textContent = [
+      item.title,
+      item.logProbability === null ? "" : t("logProbability", item.logProbability.toFixed(2)),
+      erasure ? t("erasure", erasure.words, erasure.most.toFixed(2), erasure.random.toFixed(2)) : "",
+    ]
+      .filter(Boolean)
+      .join(" · ");
     void explorer.show(item, { bytes: trace.bytes });
   };
-  const names = () => fill(choose, (trace?.items ?? []).slice(0, 10000).map((item, i) =>
-    [String(i), `${i + 1}${item.title ? `: ${item.title.slice(0, 60)}` : ""}`]));
+  const names = () =>
+    fill(
+      choose,
+      (trace?.items ?? [])
+        .slice(0, 10000)
+        .map((item, i) => [String(i), `${i + 1}${item.title ? `: ${item.title.slice(0, 60)}` : ""}`]),
+    );
 
   /** @param {File} file */
   async function read(file) {

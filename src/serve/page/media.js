@@ -36,7 +36,8 @@ export class Media {
 
   /** @param {(i: number) => number} value @param {number | null} here */
   shade(value, here) {
-    const { axis, canvas, ground } = this, pen = canvas.getContext("2d");
+    const { axis, canvas, ground } = this,
+      pen = canvas.getContext("2d");
     if (!axis || !pen || !ground || this.element.hidden) return;
     pen.clearRect(0, 0, canvas.width, canvas.height);
     pen.drawImage(ground, 0, 0);
@@ -61,25 +62,35 @@ export class Media {
     const { width, height } = this.canvas;
     if (axis.kind === "frames") return [(i * width) / axis.size, 0, width / axis.size, height];
     if (axis.kind === "grid") {
-      const across = width / axis.columns, down = height / axis.rows;
+      const across = width / axis.columns,
+        down = height / axis.rows;
       return [(i % axis.columns) * across, Math.floor(i / axis.columns) * down, across, down];
     }
-    const box = axis.boxes[i], x = width / pictureWidth(axis), y = height / pictureHeight(axis);
+    const box = axis.boxes[i],
+      x = width / pictureWidth(axis),
+      y = height / pictureHeight(axis);
     return [box.left * x, box.top * y, (box.right - box.left) * x, (box.bottom - box.top) * y];
   }
 
   /** @param {MouseEvent} event @returns {number | null} */
   at(event) {
-    const { axis, canvas } = this, place = canvas.getBoundingClientRect();
+    const { axis, canvas } = this,
+      place = canvas.getBoundingClientRect();
     if (!axis || axis.size === 0 || place.width === 0) return null;
-    const x = (event.clientX - place.left) / place.width, y = (event.clientY - place.top) / place.height;
+    const x = (event.clientX - place.left) / place.width,
+      y = (event.clientY - place.top) / place.height;
     if (axis.kind === "frames") return Math.min(axis.size - 1, Math.max(0, Math.floor(x * axis.size)));
     if (axis.kind === "grid") {
       const row = Math.min(axis.rows - 1, Math.max(0, Math.floor(y * axis.rows)));
       return row * axis.columns + Math.min(axis.columns - 1, Math.max(0, Math.floor(x * axis.columns)));
     }
-    const within = axis.boxes.findIndex((box) => box.left <= x * pictureWidth(axis) && x * pictureWidth(axis) <= box.right &&
-      box.top <= y * pictureHeight(axis) && y * pictureHeight(axis) <= box.bottom);
+    const within = axis.boxes.findIndex(
+      (box) =>
+        box.left <= x * pictureWidth(axis) &&
+        x * pictureWidth(axis) <= box.right &&
+        box.top <= y * pictureHeight(axis) &&
+        y * pictureHeight(axis) <= box.bottom,
+    );
     return within < 0 ? null : within;
   }
 }
@@ -110,7 +121,8 @@ function paintGround(pen, axis, width, height) {
     });
   } else if (spectrum && spectrum.values.length > 0) {
     const [times, bands] = spectrum.shape;
-    let low = Infinity, high = -Infinity;
+    let low = Infinity,
+      high = -Infinity;
     for (const value of spectrum.values) {
       if (value < low) low = value;
       if (value > high) high = value;
@@ -125,7 +137,8 @@ function paintGround(pen, axis, width, height) {
     pen.beginPath();
     const each = sound.length / width;
     for (let x = 0; x < width; ++x) {
-      let low = 0, high = 0;
+      let low = 0,
+        high = 0;
       const step = Math.max(1, Math.floor(each / 200));
       for (let i = Math.floor(x * each); i < (x + 1) * each && i < sound.length; i += step) {
         low = Math.min(low, sound[i]);
@@ -142,7 +155,8 @@ function paintGround(pen, axis, width, height) {
   if (axis.kind === "boxes" && axis.boxes.length < 2000) {
     pen.strokeStyle = ink("--faint");
     for (const box of axis.boxes) {
-      const x = width / pictureWidth(axis), y = height / pictureHeight(axis);
+      const x = width / pictureWidth(axis),
+        y = height / pictureHeight(axis);
       pen.strokeRect(box.left * x, box.top * y, (box.right - box.left) * x, (box.bottom - box.top) * y);
     }
   }

@@ -14,6 +14,10 @@ export class Sentence {
     this.element = make("section", { class: "strip" }, this.name, this.place);
     /** @type {HTMLElement[]} */
     this.tokens = [];
+    /** The colours they have. @type {string[]} */
+    this.grounds = [];
+    /** @type {number | null} */
+    this.here = null;
     /** @type {(i: number | null) => void} */
     this.onpoint = () => {};
     /** @type {(i: number) => void} */
@@ -46,15 +50,24 @@ export class Sentence {
     this.element.hidden = axis.kind !== "tokens" || axis.size > most;
     this.place.replaceChildren();
     this.tokens = [];
+    this.grounds = [];
+    this.here = null;
     if (this.element.hidden) return;
-    const bytes = new TextEncoder().encode(axis.text), decoder = new TextDecoder();
+    const bytes = new TextEncoder().encode(axis.text),
+      decoder = new TextDecoder();
     let end = 0;
     axis.tokens.forEach((token, i) => {
       const real = token.begin < token.end;
       if (real && token.begin > end) this.place.append(decoder.decode(bytes.subarray(end, token.begin)));
       else if (!axis.text && i > 0) this.place.append(" ");
-      const text = real ? decoder.decode(bytes.subarray(token.begin, token.end)) : labelOf(axis, i) || "∅";
-      const made = make("span", { role: "button", tabindex: i === 0 ? "0" : "-1", class: real || !axis.text ? "token" : "token none" }, text);
+      const all = real ? decoder.decode(bytes.subarray(token.begin, token.end)) : labelOf(axis, i);
+      const text = all.trimStart() || all || "∅"; // blanks before a word stay before it
+      if (text.length < all.length) this.place.append(all.slice(0, all.length - text.length));
+      const made = make(
+        "span",
+        { role: "button", tabindex: i === 0 ? "0" : "-1", class: real || !axis.text ? "token" : "token none" },
+        text,
+      );
       this.tokens.push(made);
       this.place.append(made);
       if (real) end = token.end;
@@ -73,11 +86,14 @@ export class Sentence {
 
   /** @param {KeyboardEvent} event */
   key(event) {
-    const at = this.numberOf(event.target), last = this.tokens.length - 1;
+    const at = this.numberOf(event.target),
+      last = this.tokens.length - 1;
     if (at < 0 || event.altKey || event.ctrlKey || event.metaKey) return;
     const forth = getComputedStyle(this.place).direction === "rtl" ? "ArrowLeft" : "ArrowRight";
     const back = forth === "ArrowLeft" ? "ArrowRight" : "ArrowLeft";
-    const to = /** @type {Record<string, number>} */ ({ [forth]: at + 1, [back]: at - 1, Home: 0, End: last })[event.key];
+    const to = /** @type {Record<string, number>} */ ({ [forth]: at + 1, [back]: at - 1, Home: 0, End: last })[
+      event.key
+    ];
     if (to !== undefined) {
       event.preventDefault();
       if (to < 0 || to > last) return;
@@ -94,11 +110,20 @@ export class Sentence {
    *  @param {number} greatest @param {boolean} signed */
   shade(here, value, greatest, signed) {
     this.tokens.forEach((token, i) => {
-      const color = value ? colorOf(value(i), greatest, signed) : null;
-      token.style.backgroundColor = color ? css(color) : "";
-      token.style.color = color ? readable(color) : "";
-      token.classList.toggle("here", i === here);
+      const color = value ? colorOf(value(i), greatest, signed) : null,
+        ground = color ? css(color) : "";
+      if (this.grounds[i] !== ground) {
+        // of many words few change: styles are dear
+        this.grounds[i] = ground;
+        token.style.backgroundColor = ground;
+        token.style.color = color ? readable(color) : "";
+      }
     });
+    if (this.here !== here) {
+      if (this.here !== null) this.tokens[this.here]?.classList.remove("here");
+      if (here !== null) this.tokens[here]?.classList.add("here");
+      this.here = here;
+    }
   }
 
   /** @param {(i: number) => boolean} isHidden */

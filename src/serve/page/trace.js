@@ -50,7 +50,10 @@ export class TraceError extends Error {}
 const mostBytes = 2 ** 30; // of a file; `regard view` reads larger ones
 const mostHeader = 32 * 2 ** 20;
 const mostValues = 2 ** 28;
-const mostNames = 1000, mostSide = 65536, mostPlaces = 2 ** 24, mostHeads = 4096;
+const mostNames = 1000,
+  mostSide = 65536,
+  mostPlaces = 2 ** 24,
+  mostHeads = 4096;
 const sizes = /** @type {Record<string, number>} */ ({ F32: 4, F64: 8, BF16: 2, U8: 1 });
 
 /** @param {string} place @param {string} why @returns {never} */
@@ -141,7 +144,8 @@ function floats(bytes, type, count) {
     const aligned = bytes.byteOffset % 4 === 0 ? bytes : bytes.slice();
     return new Float32Array(aligned.buffer, aligned.byteOffset, count);
   }
-  const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.length), made = new Float32Array(count);
+  const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.length),
+    made = new Float32Array(count);
   if (type === "U8") {
     for (let i = 0; i < count; ++i) made[i] = bytes[i] / 255;
   } else if (type === "F64") {
@@ -180,8 +184,21 @@ function axisOf(value, place, tensors) {
   const kind = text(said["kind"], `${place}.kind`);
   /** @type {Axis} */
   const made = {
-    name: nameOf(said["name"], `${place}.name`), kind: "tokens", size: 0, text: "", tokens: [], rows: 0, columns: 0,
-    height: 0, width: 0, boxes: [], first: 0, step: 1, picture: null, sound: null, spectrum: null,
+    name: nameOf(said["name"], `${place}.name`),
+    kind: "tokens",
+    size: 0,
+    text: "",
+    tokens: [],
+    rows: 0,
+    columns: 0,
+    height: 0,
+    width: 0,
+    boxes: [],
+    first: 0,
+    step: 1,
+    picture: null,
+    sound: null,
+    spectrum: null,
   };
   if (kind === "tokens") {
     readTokens(said, made, place);
@@ -190,17 +207,25 @@ function axisOf(value, place, tensors) {
     made.rows = whole(said["rows"], `${place}.rows`, 1, mostSide);
     made.columns = whole(said["columns"], `${place}.columns`, 1, mostSide);
     made.size = made.rows * made.columns;
-    if (made.size > mostPlaces) fail(place, `a grid of ${made.rows} × ${made.columns}, expected at most ${mostPlaces} cells`);
+    if (made.size > mostPlaces)
+      fail(place, `a grid of ${made.rows} × ${made.columns}, expected at most ${mostPlaces} cells`);
     readPicture(said, made, place, tensors, 0);
   } else if (kind === "boxes") {
     made.kind = kind;
     readPicture(said, made, place, tensors, 1);
     made.boxes = list(said["boxes"], `${place}.boxes`).map((each, i) => {
-      const at = `${place}.boxes[${i}]`, parts = list(each, at);
+      const at = `${place}.boxes[${i}]`,
+        parts = list(each, at);
       if (parts.length < 4 || parts.length > 5) fail(at, "expected [left, top, right, bottom, text]");
-      const left = number(parts[0], at, 0, made.width), top = number(parts[1], at, 0, made.height);
-      return { left, top, right: number(parts[2], at, left, made.width), bottom: number(parts[3], at, top, made.height),
-        text: parts.length > 4 ? text(parts[4], at) : "" };
+      const left = number(parts[0], at, 0, made.width),
+        top = number(parts[1], at, 0, made.height);
+      return {
+        left,
+        top,
+        right: number(parts[2], at, left, made.width),
+        bottom: number(parts[3], at, top, made.height),
+        text: parts.length > 4 ? text(parts[4], at) : "",
+      };
     });
     made.size = made.boxes.length;
   } else if (kind === "frames") {
@@ -226,9 +251,11 @@ function readTokens(said, made, place) {
   const inside = (/** @type {number} */ at) => (bytes[at] & 0xc0) === 0x80;
   made.tokens = list(said["tokens"], `${place}.tokens`).map((each, i) => {
     if (typeof each === "string") return { text: each, begin: 0, end: 0, word: -1 };
-    const at = `${place}.tokens[${i}]`, parts = list(each, at);
+    const at = `${place}.tokens[${i}]`,
+      parts = list(each, at);
     if (parts.length < 3 || parts.length > 4) fail(at, "expected a text or [text, begin, end, word]");
-    const begin = whole(parts[1], at, 0, Number.MAX_SAFE_INTEGER), end = whole(parts[2], at, 0, Number.MAX_SAFE_INTEGER);
+    const begin = whole(parts[1], at, 0, Number.MAX_SAFE_INTEGER),
+      end = whole(parts[2], at, 0, Number.MAX_SAFE_INTEGER);
     if (begin > end || end > bytes.length) fail(at, `bytes ${begin} to ${end} of a text of ${bytes.length}`);
     if (inside(begin) || inside(end)) fail(at, `bytes ${begin} to ${end} cut a letter in two`);
     const word = parts.length > 3 ? whole(parts[3], at, -1, Number.MAX_SAFE_INTEGER) : -1;
@@ -259,10 +286,17 @@ function mapOf(value, place, axes, tensors) {
     const name = text(said[key], `${place}.${key}`);
     return axes.find((each) => each.name === name) ?? fail(place, `there is no axis ${JSON.stringify(name)}`);
   };
-  const rows = axis("rows"), columns = axis("columns"), weights = tensors.take(said["weights"], `${place}.weights`);
+  const rows = axis("rows"),
+    columns = axis("columns"),
+    weights = tensors.take(said["weights"], `${place}.weights`);
   const [layers, heads] = weights.shape;
-  if (!same(weights.shape, [layers, heads, rows.size, columns.size]) || layers < 1 || heads < 1 || layers > mostHeads ||
-      heads > mostHeads) {
+  if (
+    !same(weights.shape, [layers, heads, rows.size, columns.size]) ||
+    layers < 1 ||
+    heads < 1 ||
+    layers > mostHeads ||
+    heads > mostHeads
+  ) {
     fail(`${place}.weights`, `[${weights.shape}], expected [layers, heads, ${rows.size}, ${columns.size}]`);
   }
   if (!within(weights.values, -Infinity, true) || weights.values.includes(-Infinity)) fail(place, "an infinite weight");
@@ -275,8 +309,15 @@ function mapOf(value, place, axes, tensors) {
     if (!within(found.values, 0, true)) fail(`${place}.norms`, "a norm that is not a finite number from 0");
     norms = found.values;
   }
-  return { name: nameOf(said["name"], `${place}.name`), rows: rows.name, columns: columns.name, layers, heads,
-    weights: weights.values, norms };
+  return {
+    name: nameOf(said["name"], `${place}.name`),
+    rows: rows.name,
+    columns: columns.name,
+    layers,
+    heads,
+    weights: weights.values,
+    norms,
+  };
 }
 
 /** @template {{name: string}} T @param {T[]} all @param {string} place @returns {T[]} */
@@ -294,36 +335,58 @@ function names(value, place) {
 /** @param {unknown} value @param {string} place @param {Tensors} tensors @returns {Item} */
 function itemOf(value, place, tensors) {
   const said = object(value, place);
-  const axes = unique(names(said["axes"], `${place}.axes`).map((each, i) => axisOf(each, `${place}.axes[${i}]`, tensors)),
-    `${place}.axes`);
-  const maps = unique(names(said["maps"], `${place}.maps`)
-    .map((each, i) => mapOf(each, `${place}.maps[${i}]`, axes, tensors)), `${place}.maps`);
+  const axes = unique(
+    names(said["axes"], `${place}.axes`).map((each, i) => axisOf(each, `${place}.axes[${i}]`, tensors)),
+    `${place}.axes`,
+  );
+  const maps = unique(
+    names(said["maps"], `${place}.maps`).map((each, i) => mapOf(each, `${place}.maps[${i}]`, axes, tensors)),
+    `${place}.maps`,
+  );
   /** @type {Choice | null} */
   let choice = null;
   if (said["choice"] !== undefined) {
-    const at = `${place}.choice`, chosen = object(said["choice"], at), name = text(chosen["map"], at);
+    const at = `${place}.choice`,
+      chosen = object(said["choice"], at),
+      name = text(chosen["map"], at);
     const map = maps.find((each) => each.name === name) ?? fail(at, `there is no map ${JSON.stringify(name)}`);
-    choice = { map: name, layer: whole(chosen["layer"], `${at}.layer`, 0, map.layers - 1),
-      head: whole(chosen["head"] ?? -1, `${at}.head`, -1, map.heads - 1), shift: whole(chosen["shift"] ?? 0, at, 0, 1) };
+    choice = {
+      map: name,
+      layer: whole(chosen["layer"], `${at}.layer`, 0, map.layers - 1),
+      head: whole(chosen["head"] ?? -1, `${at}.head`, -1, map.heads - 1),
+      shift: whole(chosen["shift"] ?? 0, at, 0, 1),
+    };
   }
   const most = Number.MAX_VALUE;
   let erasure = null;
   if (said["erasure"] !== undefined) {
-    const at = `${place}.erasure`, told = object(said["erasure"], at);
-    erasure = { most: number(told["most"], at, -most, most), random: number(told["random"], at, -most, most),
-      words: whole(told["words"], at, 0, most) };
+    const at = `${place}.erasure`,
+      told = object(said["erasure"], at);
+    erasure = {
+      most: number(told["most"], at, -most, most),
+      random: number(told["random"], at, -most, most),
+      words: whole(told["words"], at, 0, most),
+    };
   }
   return {
-    title: said["title"] === undefined ? "" : text(said["title"], `${place}.title`), axes, maps, choice, erasure,
-    logProbability: said["log_probability"] === undefined ? null
-      : number(said["log_probability"], `${place}.log_probability`, -most, most),
+    title: said["title"] === undefined ? "" : text(said["title"], `${place}.title`),
+    axes,
+    maps,
+    choice,
+    erasure,
+    logProbability:
+      said["log_probability"] === undefined
+        ? null
+        : number(said["log_probability"], `${place}.log_probability`, -most, most),
   };
 }
 
 /** @param {ArrayBuffer} buffer @returns {Trace} */
 export function readTrace(buffer) {
-  if (buffer.byteLength > mostBytes) fail("", `a file of ${buffer.byteLength} bytes; regard view shows larger ones than 1 GiB`);
-  const bytes = new Uint8Array(buffer), tensors = new Tensors(bytes);
+  if (buffer.byteLength > mostBytes)
+    fail("", `a file of ${buffer.byteLength} bytes; regard view shows larger ones than 1 GiB`);
+  const bytes = new Uint8Array(buffer),
+    tensors = new Tensors(bytes);
   const format = /^regard-trace (\d+)\.\d+$/.exec(text(tensors.metadata["format"] ?? "", "format"));
   if (!format) fail("", "this is a safetensors file, but no trace: it has no format 'regard-trace 1.0'");
   if (Number(format[1]) !== 1) fail("format", `${format[0]} is newer than this page, which reads regard-trace 1`);

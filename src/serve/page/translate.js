@@ -1,5 +1,6 @@
 // @ts-check
 // The tab where one types: translation and map at once, other translations, and what if.
+import { placeOf } from "./derive.js";
 import { delayed, fill, get, make } from "./dom.js";
 import { Explorer } from "./explorer.js";
 import { getJson, isAborted, post, ServerError, setKey } from "./server.js";
@@ -13,7 +14,10 @@ import { logProbability, onLanguage, t } from "./words.js";
 
 const pauseAfterTyping = 250; // milliseconds
 /** @type {Record<string, string[]>} */
-const examples = { zh: ["他每天早上六点起床。", "我不知道她为什么这么生气。"], en: ["I do not know why she is so angry.", "The old man is reading a book in the park."] };
+const examples = {
+  zh: ["他每天早上六点起床。", "我不知道她为什么这么生气。"],
+  en: ["I do not know why she is so angry.", "The old man is reading a book in the park."],
+};
 
 /** @param {string} text */
 const hasHan = (text) => /\p{Script=Han}/u.test(text);
@@ -21,18 +25,26 @@ const hasHan = (text) => /\p{Script=Han}/u.test(text);
 const targetOf = (item) => item.axes.find((axis) => axis.name === "target")?.text ?? "";
 
 export function startTranslate() {
-  const text = /** @type {HTMLTextAreaElement} */ (get("text")), form = /** @type {HTMLFormElement} */ (get("ask"));
-  const model = /** @type {HTMLSelectElement} */ (get("model")), count = /** @type {HTMLSelectElement} */ (get("alternatives"));
-  const status = get("status"), translation = get("translation"), others = get("n-best");
+  const text = /** @type {HTMLTextAreaElement} */ (get("text")),
+    form = /** @type {HTMLFormElement} */ (get("ask"));
+  const model = /** @type {HTMLSelectElement} */ (get("model")),
+    count = /** @type {HTMLSelectElement} */ (get("alternatives"));
+  const status = get("status"),
+    translation = get("translation"),
+    others = get("n-best");
   const keyField = /** @type {HTMLInputElement} */ (get("key"));
-  const explorer = new Explorer(), whatIf = new WhatIf(explorer);
+  const explorer = new Explorer(),
+    whatIf = new WhatIf(explorer);
   /** @type {Model[]} */
   let models = [];
   /** @type {Trace | null} */
   let trace = null;
   /** @type {Trace | null} */
   let edited = null;
-  let rank = 0, asked = "", request = new AbortController(), said = () => {};
+  let rank = 0,
+    asked = "",
+    request = new AbortController(),
+    said = () => {};
   /** @type {Side} */
   let side = "after";
 
@@ -64,26 +76,59 @@ export function startTranslate() {
     translation.textContent = targetOf(item);
     listOthers();
     sides.hidden = !edited;
-    sides.replaceChildren(...(/** @type {Side[]} */ (["before", "after", "difference"])).map((each) => make("button", { type: "button", class: "toggle",
-      "aria-pressed": String(each === side), onclick: () => {
-        side = each;
-        show(true);
-        /** @type {HTMLElement | null} */ (sides.querySelector("[aria-pressed=true]"))?.focus();
-      } }, t(each))));
-    void explorer.show(item, { minus: side === "difference" && before ? before : null, bytes: (edited ?? trace).bytes, keep });
+    sides.replaceChildren(
+      .../** @type {Side[]} */ (["before", "after", "difference"]).map((each) =>
+        make(
+          "button",
+          {
+            type: "button",
+            class: "toggle",
+            "aria-pressed": String(each === side),
+            onclick: () => {
+              side = each;
+              show(true);
+              /** @type {HTMLElement | null} */ (sides.querySelector("[aria-pressed=true]"))?.focus();
+            },
+          },
+          t(each),
+        ),
+      ),
+    );
+    void explorer.show(item, {
+      minus: side === "difference" && before ? before : null,
+      bytes: (edited ?? trace).bytes,
+      keep,
+    });
   };
 
   const listOthers = () => {
     const items = trace?.items ?? [];
     get("n-best-box").hidden = items.length < 2;
-    others.replaceChildren(...items.map((item, i) => make("li", {}, make("button", { type: "button", dir: "auto", "aria-pressed": String(!edited && i === rank),
-      onclick: () => {
-        rank = i;
-        edited = null;
-        whatIf.forget();
-        show();
-        /** @type {HTMLElement | null} */ (others.querySelectorAll("button")[i])?.focus();
-      } }, make("span", {}, targetOf(item) || "∅"), make("span", { class: "number" }, logProbability(item.logProbability))))));
+    others.replaceChildren(
+      ...items.map((item, i) =>
+        make(
+          "li",
+          {},
+          make(
+            "button",
+            {
+              type: "button",
+              dir: "auto",
+              "aria-pressed": String(!edited && i === rank),
+              onclick: () => {
+                rank = i;
+                edited = null;
+                whatIf.forget();
+                show();
+                /** @type {HTMLElement | null} */ (others.querySelectorAll("button")[i])?.focus();
+              },
+            },
+            make("span", {}, targetOf(item) || "∅"),
+            make("span", { class: "number" }, logProbability(item.logProbability)),
+          ),
+        ),
+      ),
+    );
   };
 
   const question = () => ({ q: asked, ...(model.value ? { model: model.value } : {}) });
@@ -100,12 +145,17 @@ export function startTranslate() {
       whatIf.forget();
       return tell(() => t("nothing"));
     }
-    const mine = (request = new AbortController()), since = performance.now();
+    const mine = (request = new AbortController()),
+      since = performance.now();
     asked = line;
     get("ask").setAttribute("aria-busy", "true");
     const slow = setTimeout(() => tell(() => t("translating")), 150);
     try {
-      const answer = await post("/translate", { ...question(), alternatives: Number(count.value), trace: true }, mine.signal);
+      const answer = await post(
+        "/translate",
+        { ...question(), alternatives: Number(count.value), trace: true },
+        mine.signal,
+      );
       const made = readTrace(await answer.arrayBuffer());
       if (mine.signal.aborted) return;
       trace = made;
@@ -113,10 +163,15 @@ export function startTranslate() {
       rank = 0;
       side = "after";
       whatIf.forget();
-      const spent = Math.round(performance.now() - since), from = answer.headers.get("X-Regard-Language");
+      const spent = Math.round(performance.now() - since),
+        from = answer.headers.get("X-Regard-Language");
       const used = models.find((each) => (model.value ? each.name === model.value : each.source === from)) ?? models[0];
       clearTimeout(slow);
-      tell(() => (used ? t("translated", used.source, used.target, used.name, spent, logProbability(made.items[0].logProbability)) : `${spent} ms`));
+      tell(() =>
+        used
+          ? t("translated", used.source, used.target, used.name, spent, logProbability(made.items[0].logProbability))
+          : `${spent} ms`,
+      );
       show();
     } catch (error) {
       if (isAborted(error)) return;
@@ -147,7 +202,13 @@ export function startTranslate() {
       show(true);
     } catch (error) {
       if (isAborted(error)) return;
-      whatIf.complain(error instanceof ServerError && error.status === 404 ? t("noEdit") : error instanceof Error ? error.message : String(error));
+      whatIf.complain(
+        error instanceof ServerError && error.status === 404
+          ? t("noEdit")
+          : error instanceof Error
+            ? error.message
+            : String(error),
+      );
     } finally {
       if (!mine.signal.aborted) whatIf.element.removeAttribute("aria-busy");
     }
@@ -155,7 +216,7 @@ export function startTranslate() {
 
   const typing = delayed(() => void translate(), pauseAfterTyping);
   text.addEventListener("input", (event) => {
-    if (!(/** @type {InputEvent} */ (event)).isComposing) typing.later(); // not the letters of an unfinished word
+    if (!(/** @type {InputEvent} */ (event).isComposing)) typing.later(); // not the letters of an unfinished word
   });
   text.addEventListener("compositionend", () => typing.later());
   text.addEventListener("keydown", (event) => {
@@ -177,25 +238,40 @@ export function startTranslate() {
   explorer.isMute = (layer, head) => whatIf.isMute(explorer.shown.map, layer, head);
   explorer.onchange = () => {
     whatIf.offer();
-    const { plane, matrix } = explorer, isSource = plane?.columns.name === "source";
-    const hidden = (/** @type {number} */ i) => !!plane && isSource && plane.columnTokens[i]?.some((token) => whatIf.isHidden(token));
-    explorer.columns.cover(hidden);
-    matrix.ondraw = plane && isSource && plane.rows.name === "target" ? (row, column) => whatIf.pinAt(row, column) : null;
-    const place = (/** @type {number[][]} */ groups, /** @type {number} */ token) => groups.findIndex((group) => group.includes(token));
+    const { plane, matrix } = explorer,
+      isSource = plane?.columns.name === "source";
+    const hidden = new Set(
+      plane && isSource
+        ? whatIf.changes.flatMap((each) =>
+            each.kind === "hide" ? each.tokens.map((token) => placeOf(plane.columnTokens, token)) : [],
+          )
+        : [],
+    );
+    explorer.columns.cover((i) => hidden.has(i));
+    matrix.ondraw =
+      plane && isSource && plane.rows.name === "target" ? (row, column) => whatIf.pinAt(row, column) : null;
     matrix.marks = {
-      hidden: new Set(plane && isSource ? plane.columnTokens.map((_, i) => i).filter(hidden) : []),
-      pins: !plane || !matrix.ondraw || !edited ? [] : whatIf.changes.flatMap((each) => {
-        if (each.kind !== "pin") return [];
-        const row = place(plane.rowTokens, each.target), column = place(plane.columnTokens, each.sources[0]);
-        return row >= 0 && column >= 0 ? [{ row, column }] : [];
-      }),
+      hidden,
+      pins:
+        !plane || !matrix.ondraw || !edited
+          ? []
+          : whatIf.changes.flatMap((each) => {
+              if (each.kind !== "pin") return [];
+              const row = placeOf(plane.rowTokens, each.target),
+                column = placeOf(plane.columnTokens, each.sources[0]);
+              return row >= 0 && row < plane.rows.size && column >= 0 ? [{ row, column }] : [];
+            }),
     };
     matrix.paint();
   };
   explorer.element.addEventListener("keydown", (event) => {
     if (event.altKey || event.ctrlKey || event.metaKey || event.target instanceof HTMLSelectElement) return;
-    const actions = /** @type {Record<string, () => void>} */ ({ p: () => whatIf.addPin(), b: () => whatIf.addHide(), m: () => whatIf.addMute(),
-      z: () => whatIf.undo(whatIf.changes.length - 1) });
+    const actions = /** @type {Record<string, () => void>} */ ({
+      p: () => whatIf.addPin(),
+      b: () => whatIf.addHide(),
+      m: () => whatIf.addMute(),
+      z: () => whatIf.undo(whatIf.changes.length - 1),
+    });
     const action = actions[event.key.toLowerCase()];
     if (!action) return;
     event.preventDefault();
@@ -206,14 +282,31 @@ export function startTranslate() {
     const sources = new Set(models.map((each) => each.source));
     const some = Object.entries(examples).flatMap(([source, lines]) => (sources.has(source) ? lines : []));
     get("examples").hidden = some.length === 0;
-    get("examples-list").replaceChildren(...some.map((line) => make("button", { type: "button", lang: hasHan(line) ? "zh" : "en", onclick: () => {
-      text.value = line;
-      void translate();
-    } }, line)));
+    get("examples-list").replaceChildren(
+      ...some.map((line) =>
+        make(
+          "button",
+          {
+            type: "button",
+            lang: hasHan(line) ? "zh" : "en",
+            onclick: () => {
+              text.value = line;
+              void translate();
+            },
+          },
+          line,
+        ),
+      ),
+    );
   };
 
   onLanguage(() => {
-    fill(model, [["", t("modelAuto")], ...models.map((each) => /** @type {[string, string]} */ ([each.name, `${each.source} → ${each.target} (${each.name})`]))]);
+    fill(model, [
+      ["", t("modelAuto")],
+      ...models.map(
+        (each) => /** @type {[string, string]} */ ([each.name, `${each.source} → ${each.target} (${each.name})`]),
+      ),
+    ]);
     said();
     if (trace) show(true);
     if (edited && edited.items[1]) whatIf.tell(edited.items[0], edited.items[1]);
@@ -222,7 +315,12 @@ export function startTranslate() {
   text.value ||= new URLSearchParams(location.search).get("q")?.slice(0, 2000) ?? ""; // a link to a sentence: /?q=…
   getJson("/models").then((found) => {
     models = /** @type {Model[]} */ (found);
-    fill(model, [["", t("modelAuto")], ...models.map((each) => /** @type {[string, string]} */ ([each.name, `${each.source} → ${each.target} (${each.name})`]))]);
+    fill(model, [
+      ["", t("modelAuto")],
+      ...models.map(
+        (each) => /** @type {[string, string]} */ ([each.name, `${each.source} → ${each.target} (${each.name})`]),
+      ),
+    ]);
     offerExamples();
     if (text.value.trim()) void translate();
   }, complain);

@@ -1,6 +1,7 @@
 // @ts-check
 // What if: heads that are mute, source words that nobody sees, target words that look where we say. A list of changes,
 // each of which can be undone, and what the server makes of them.
+import { tokensAt } from "./derive.js";
 import { make } from "./dom.js";
 import { labelOf } from "./trace.js";
 import { change, logProbability, onLanguage, t } from "./words.js";
@@ -9,7 +10,8 @@ import { change, logProbability, onLanguage, t } from "./words.js";
 
 /** @typedef {{kind: "mute", map: string, layer: number, head: number}} Mute */
 /** @typedef {{kind: "hide", tokens: number[], text: string}} Hide */
-/** @typedef {{kind: "pin", target: number, sources: number[], columns: number, prefix: string[], from: string, to: string}} Pin */
+/** @typedef {{kind: "pin", target: number, sources: number[], columns: number, prefix: string[], from: string,
+ *    to: string}} Pin */
 /** @typedef {Mute | Hide | Pin} Change */
 
 export class WhatIf {
@@ -30,8 +32,17 @@ export class WhatIf {
     this.help = make("p", { class: "faint" });
     this.list = make("ul", { class: "changes" });
     this.result = make("div", { class: "result", role: "status", "aria-live": "polite" });
-    this.element = make("section", { class: "box what-if" }, this.title, this.hint,
-      make("div", { class: "actions" }, this.mute, this.hide, this.pin), this.list, this.reset, this.result, this.help);
+    this.element = make(
+      "section",
+      { class: "box what-if" },
+      this.title,
+      this.hint,
+      make("div", { class: "actions" }, this.mute, this.hide, this.pin),
+      this.list,
+      this.reset,
+      this.result,
+      this.help,
+    );
     onLanguage(() => this.say());
   }
 
@@ -47,36 +58,84 @@ export class WhatIf {
   target() {
     const { plane, shown, selected, item } = this.explorer;
     const map = item?.maps.find((each) => each.name === shown.map);
-    const isSource = plane?.columns.name === "source", isCross = isSource && plane?.rows.name === "target";
+    const isSource = plane?.columns.name === "source",
+      isCross = isSource && plane?.rows.name === "target";
     return {
-      mute: map && ["cross", "encoder", "decoder"].includes(shown.map) && shown.layer >= 0 && shown.head >= 0 && shown.measure !== "rollout"
-        ? { map: shown.map, layer: shown.layer, head: shown.head } : null,
-      hide: plane && isSource && selected.column !== null
-        ? { tokens: plane.columnTokens[selected.column], text: labelOf(plane.columns, selected.column) } : null,
-      pin: plane && isCross && selected.row !== null && selected.column !== null ? { row: selected.row, column: selected.column } : null,
+      mute:
+        map &&
+        ["cross", "encoder", "decoder"].includes(shown.map) &&
+        shown.layer >= 0 &&
+        shown.head >= 0 &&
+        shown.measure !== "rollout"
+          ? { map: shown.map, layer: shown.layer, head: shown.head }
+          : null,
+      hide:
+        plane && isSource && selected.column !== null
+          ? { tokens: tokensAt(plane.columnTokens, selected.column), text: labelOf(plane.columns, selected.column) }
+          : null,
+      pin:
+        plane && isCross && selected.row !== null && selected.column !== null
+          ? { row: selected.row, column: selected.column }
+          : null,
     };
   }
 
   offer() {
-    const { mute, hide, pin } = this.target(), { plane } = this.explorer;
+    const { mute, hide, pin } = this.target(),
+      { plane } = this.explorer;
     /** @param {HTMLButtonElement} button @param {boolean} done @param {string | null} text @param {string} none */
     const put = (button, done, text, none) => {
       button.textContent = text ?? none;
       button.disabled = text === null;
       button.setAttribute("aria-pressed", String(done));
     };
-    put(this.mute, !!mute && this.isMute(mute.map, mute.layer, mute.head), mute && t("mute", mute.layer, mute.head), t("muteNone"));
-    put(this.hide, !!hide && hide.tokens.every((token) => this.isHidden(token)), hide && t("hide", hide.text), t("hideNone"));
-    put(this.pin, false, pin && plane && t("pin", labelOf(plane.rows, pin.row), labelOf(plane.columns, pin.column)), t("pinNone"));
+    put(
+      this.mute,
+      !!mute && this.isMute(mute.map, mute.layer, mute.head),
+      mute && t("mute", mute.layer, mute.head),
+      t("muteNone"),
+    );
+    put(
+      this.hide,
+      !!hide && hide.tokens.every((token) => this.isHidden(token)),
+      hide && t("hide", hide.text),
+      t("hideNone"),
+    );
+    put(
+      this.pin,
+      false,
+      pin && plane && t("pin", labelOf(plane.rows, pin.row), labelOf(plane.columns, pin.column)),
+      t("pinNone"),
+    );
     this.reset.hidden = this.changes.length === 0;
-    this.list.replaceChildren(...this.changes.map((each, i) => make("li", {}, make("span", {}, wordsOf(each)),
-      make("button", { type: "button", title: t("undo"), "aria-label": `${t("undo")}: ${wordsOf(each)}`, onclick: () => this.undo(i) }, "✕"))));
+    this.list.replaceChildren(
+      ...this.changes.map((each, i) =>
+        make(
+          "li",
+          {},
+          make("span", {}, wordsOf(each)),
+          make(
+            "button",
+            {
+              type: "button",
+              title: t("undo"),
+              "aria-label": `${t("undo")}: ${wordsOf(each)}`,
+              onclick: () => this.undo(i),
+            },
+            "✕",
+          ),
+        ),
+      ),
+    );
   }
 
   addMute() {
     const found = this.target().mute;
     if (!found) return;
-    const at = this.changes.findIndex((each) => each.kind === "mute" && each.map === found.map && each.layer === found.layer && each.head === found.head);
+    const at = this.changes.findIndex(
+      (each) =>
+        each.kind === "mute" && each.map === found.map && each.layer === found.layer && each.head === found.head,
+    );
     if (at >= 0) this.undo(at);
     else this.add({ kind: "mute", ...found });
   }
@@ -93,13 +152,21 @@ export class WhatIf {
   }
   /** @param {number} row @param {number} column */
   pinAt(row, column) {
-    const { plane, item } = this.explorer, axis = item?.axes.find((each) => each.name === "target");
+    const { plane, item } = this.explorer,
+      axis = item?.axes.find((each) => each.name === "target");
     const source = item?.axes.find((each) => each.name === "source");
     if (!plane || !axis || !source) return;
-    const target = plane.rowTokens[row][0];
+    const target = tokensAt(plane.rowTokens, row)[0];
     this.changes = this.changes.filter((each) => each.kind !== "pin" || each.target !== target);
-    this.add({ kind: "pin", target, sources: plane.columnTokens[column], columns: source.size,
-      prefix: axis.tokens.slice(0, target).map((token) => token.text), from: labelOf(plane.rows, row), to: labelOf(plane.columns, column) });
+    this.add({
+      kind: "pin",
+      target,
+      sources: tokensAt(plane.columnTokens, column),
+      columns: source.size,
+      prefix: axis.tokens.slice(0, target).map((token) => token.text),
+      from: labelOf(plane.rows, row),
+      to: labelOf(plane.columns, column),
+    });
   }
 
   /** @param {Change} made */
@@ -130,12 +197,21 @@ export class WhatIf {
 
   /** As POST /edit wants them. */
   body() {
-    const pins = this.changes.filter((each) => each.kind === "pin"), last = pins[pins.length - 1];
+    const pins = this.changes.filter((each) => each.kind === "pin"),
+      last = pins[pins.length - 1];
     return {
       mute: this.changes.filter((each) => each.kind === "mute").map(({ map, layer, head }) => ({ map, layer, head })),
-      hide: [...new Set(this.changes.flatMap((each) => (each.kind === "hide" ? each.tokens : [])))].sort((a, b) => a - b),
-      pin: pins.map(({ target, sources, columns }) => sources.length === 1 ? { target, source: sources[0] }
-        : { target, weights: Array.from({ length: columns }, (_, i) => (sources.includes(i) ? 1 / sources.length : 0)) }),
+      hide: [...new Set(this.changes.flatMap((each) => (each.kind === "hide" ? each.tokens : [])))].sort(
+        (a, b) => a - b,
+      ),
+      pin: pins.map(({ target, sources, columns }) =>
+        sources.length === 1
+          ? { target, source: sources[0] }
+          : {
+              target,
+              weights: Array.from({ length: columns }, (_, i) => (sources.includes(i) ? 1 / sources.length : 0)),
+            },
+      ),
       ...(last && last.prefix.length > 0 ? { prefix: last.prefix } : {}),
     };
   }
@@ -146,7 +222,9 @@ export class WhatIf {
   }
   /** @param {string} map @param {number} layer @param {number} head */
   isMute(map, layer, head) {
-    return this.changes.some((each) => each.kind === "mute" && each.map === map && each.layer === layer && each.head === head);
+    return this.changes.some(
+      (each) => each.kind === "mute" && each.map === map && each.layer === layer && each.head === head,
+    );
   }
 
   /** @param {Item} before @param {Item} after */
@@ -156,7 +234,12 @@ export class WhatIf {
     this.result.replaceChildren(
       make("p", {}, make("strong", {}, t(texts[0] === texts[1] ? "sameText" : "otherText"))),
       make("p", { class: "texts", dir: "auto" }, ...compared(texts[0], texts[1])),
-      make("p", { class: "score" }, t("scoreChange", logProbability(before.logProbability), logProbability(after.logProbability), change(fall))));
+      make(
+        "p",
+        { class: "score" },
+        t("scoreChange", logProbability(before.logProbability), logProbability(after.logProbability), change(fall)),
+      ),
+    );
   }
   /** @param {string} text */
   complain(text) {
@@ -172,12 +255,18 @@ function wordsOf(each) {
 
 /** What went and what came, by words (Chinese: by letters). @param {string} a @param {string} b @returns {Node[]} */
 export function compared(a, b) {
-  const cut = (/** @type {string} */ text) => (text.match(/[\p{Script=Han}]|[^\s\p{Script=Han}]+|\s+/gu) ?? []).slice(0, 1000);
-  const from = cut(a), to = cut(b), wide = to.length + 1, common = new Uint16Array((from.length + 1) * wide);
+  const cut = (/** @type {string} */ text) =>
+    (text.match(/[\p{Script=Han}]|[^\s\p{Script=Han}]+|\s+/gu) ?? []).slice(0, 1000);
+  const from = cut(a),
+    to = cut(b),
+    wide = to.length + 1,
+    common = new Uint16Array((from.length + 1) * wide);
   for (let i = from.length - 1; i >= 0; --i) {
     for (let j = to.length - 1; j >= 0; --j) {
-      common[i * wide + j] = from[i] === to[j] ? common[(i + 1) * wide + j + 1] + 1
-        : Math.max(common[(i + 1) * wide + j], common[i * wide + j + 1]);
+      common[i * wide + j] =
+        from[i] === to[j]
+          ? common[(i + 1) * wide + j + 1] + 1
+          : Math.max(common[(i + 1) * wide + j], common[i * wide + j + 1]);
     }
   }
   /** @type {{tag: "span" | "del" | "ins", text: string}[]} */
