@@ -26,6 +26,9 @@ const named = (name) => (name === "cross" || name === "encoder" || name === "dec
 /** @param {string} name */
 const axisName = (name) => (name === "source" || name === "target" || name === "written" ? t(name) : name);
 
+/** Words from the right to the left turn nothing around them. @param {string} text */
+const isolated = (text) => (/[\u0590-\u08ff\ufb1d-\ufdff\ufe70-\ufefc]/.test(text) ? `\u2068${text}\u2069` : text);
+
 export class Explorer {
   constructor() {
     this.columns = new Sentence();
@@ -358,14 +361,13 @@ export class Explorer {
     const label = (/** @type {number} */ i) => labelOf(other, i);
     const told = list
       .slice(0, 3)
-      .map((each) => `${label(each.place)} ${weight(each.value)}`)
+      .map((each) => `${isolated(label(each.place))} ${weight(each.value)}`)
       .join(", ");
+    const who = isolated(row !== null ? labelOf(plane.rows, row) : labelOf(plane.columns, column ?? 0));
     this.value.textContent =
       row !== null && column !== null
-        ? t("cellIs", labelOf(plane.rows, row), labelOf(plane.columns, column), weight(values[row * wide + column]))
-        : row !== null
-          ? t("rowIs", labelOf(plane.rows, row), told)
-          : t("columnIs", labelOf(plane.columns, column ?? 0), told);
+        ? t("cellIs", who, isolated(labelOf(plane.columns, column)), weight(values[row * wide + column]))
+        : t(row !== null ? "rowIs" : "columnIs", who, told);
     this.most.append(
       ...list.map(({ place, value }) => {
         const bar = make("span", { class: "bar" });

@@ -112,16 +112,14 @@ export class Matrix {
     layout.left = rowWidth + 12;
     const cells = (/** @type {number} */ right, /** @type {number} */ top) => {
       const high = (this.mostHeight || Math.max(280, window.innerHeight * 0.72)) - top;
-      const least = Math.min(12, 120 / Math.max(1, Math.min(sheet.rows, sheet.columns))); // long and thin: scrolled
-      const fit = Math.max(
-        least,
-        Math.min(
-          this.mostCell,
-          (wide - layout.left - right - 2) / Math.max(1, sheet.columns),
-          high / Math.max(1, sheet.rows),
-        ),
+      const fit = Math.min(
+        this.mostCell,
+        (wide - layout.left - right - 2) / Math.max(1, sheet.columns),
+        high / Math.max(1, sheet.rows),
       );
-      return { fit: fit >= 3 ? Math.floor(fit) : fit, high };
+      if (fit >= 4) return { fit: Math.floor(fit), high };
+      const least = Math.min(12, 120 / Math.max(1, Math.min(sheet.rows, sheet.columns))); // long and thin: scrolled
+      return { fit: Math.max(fit, least), high };
     };
     layout.upright = cells(0, 24).fit * this.zoom >= columnWidth + 6;
     layout.top = layout.upright ? 24 : Math.ceil(columnWidth * Math.sin(-angle)) + 18;
