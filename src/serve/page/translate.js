@@ -42,9 +42,11 @@ export function startTranslate() {
   /** @type {Trace | null} */
   let edited = null;
   let rank = 0,
-    asked = "",
     request = new AbortController(),
+    editing = new AbortController(),
     said = () => {};
+  /** What the translation that is shown was asked with. @type {{q: string, model?: string}} */
+  let asked = { q: "" };
   /** @type {Side} */
   let side = "after";
 
@@ -131,15 +133,14 @@ export function startTranslate() {
     );
   };
 
-  const question = () => ({ q: asked, ...(model.value ? { model: model.value } : {}) });
-
   async function translate() {
     typing.stop();
     const line = text.value.replace(/\s*[\r\n\u2028\u2029]+\s*/g, " ").trim();
     request.abort();
     if (!line) {
+      editing.abort();
       trace = edited = null;
-      asked = "";
+      form.removeAttribute("aria-busy");
       translation.textContent = "";
       explorer.element.hidden = get("n-best-box").hidden = true;
       whatIf.forget();
@@ -147,18 +148,20 @@ export function startTranslate() {
     }
     const mine = (request = new AbortController()),
       since = performance.now();
-    asked = line;
-    get("ask").setAttribute("aria-busy", "true");
+    const question = { q: line, ...(model.value ? { model: model.value } : {}) };
+    form.setAttribute("aria-busy", "true");
     const slow = setTimeout(() => tell(() => t("translating")), 150);
     try {
       const answer = await post(
         "/translate",
-        { ...question(), alternatives: Number(count.value), trace: true },
+        { ...question, alternatives: Number(count.value), trace: true },
         mine.signal,
       );
       const made = readTrace(await answer.arrayBuffer());
       if (mine.signal.aborted) return;
+      editing.abort();
       trace = made;
+      asked = question;
       edited = null;
       rank = 0;
       side = "after";
@@ -179,21 +182,22 @@ export function startTranslate() {
       complain(error);
     } finally {
       clearTimeout(slow);
-      if (!mine.signal.aborted) get("ask").removeAttribute("aria-busy");
+      if (!mine.signal.aborted) form.removeAttribute("aria-busy");
     }
   }
 
   async function edit() {
-    request.abort();
+    editing.abort();
+    whatIf.element.removeAttribute("aria-busy");
     if (whatIf.changes.length === 0) {
       edited = null;
       whatIf.result.replaceChildren();
       return show(true);
     }
-    const mine = (request = new AbortController());
+    const mine = (editing = new AbortController());
     whatIf.element.setAttribute("aria-busy", "true");
     try {
-      const answer = await post("/edit", { ...question(), ...whatIf.body(), trace: true }, mine.signal);
+      const answer = await post("/edit", { ...asked, ...whatIf.body(), trace: true }, mine.signal);
       const made = readTrace(await answer.arrayBuffer());
       if (mine.signal.aborted) return;
       edited = made;
@@ -210,7 +214,7 @@ export function startTranslate() {
             : String(error),
       );
     } finally {
-      if (!mine.signal.aborted) whatIf.element.removeAttribute("aria-busy");
+      if (editing === mine) whatIf.element.removeAttribute("aria-busy");
     }
   }
 
