@@ -327,6 +327,19 @@ class PageTest(unittest.TestCase):
         self.assertAlmostEqual(self.scores(page)[1], wanted["after"]["log_probability"], delta=0.011)
         expect(self.value(page)).to_have_text(re.compile("→ 看书: 1.000$"))
 
+    def test_what_stands_before_a_pinned_word_stays(self):
+        page = self.translated()
+        other = page.locator("#n-best button").nth(3)
+        begin = other.inner_text().split()[:2]
+        self.assertNotEqual(page.locator("#translation").inner_text().split()[:2], begin)
+        other.click()
+        self.token(page, 1, 2).click()
+        self.token(page, 0, 4).click()
+        page.locator("#translate-view .matrix").focus()
+        page.keyboard.press("p")
+        expect(page.locator(".what-if .score")).to_be_visible()
+        self.assertEqual(page.locator("#translation").inner_text().split()[:2], begin)
+
     def test_attention_can_be_dragged_to_another_word(self):
         page = self.translated()
         place = page.locator("#translate-view .matrix canvas").last
