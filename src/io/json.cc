@@ -357,7 +357,10 @@ JsonWriter& JsonWriter::value(std::string_view text) { return raw(json_quote(tex
 JsonWriter& JsonWriter::value(bool flag) { return raw(flag ? "true" : "false"); }
 JsonWriter& JsonWriter::value(std::int64_t number) { return raw(fmt::format("{}", number)); }
 JsonWriter& JsonWriter::value(std::uint64_t number) { return raw(fmt::format("{}", number)); }
-JsonWriter& JsonWriter::value(double number) { return raw(std::isfinite(number) ? fmt::format("{}", number) : "null"); }
+JsonWriter& JsonWriter::value(double number) {
+  if (number == 0 && std::signbit(number)) return raw("-0.0");  // "-0" is a whole number, which has no sign at 0
+  return raw(std::isfinite(number) ? fmt::format("{}", number) : "null");
+}
 
 namespace {
 

@@ -252,7 +252,9 @@ void write_numbers(JsonWriter& out, const Tensor& x) {
     for (std::int64_t j = 0; j < x[1]; ++j) {
       const float number = x.data<float>()[i * x[1] + j];
       if (j > 0) text += ',';
-      if (std::isfinite(number)) {
+      if (number == 0 && std::signbit(number)) {
+        text += "-0.0";  // "-0" is a whole number, which has no sign
+      } else if (std::isfinite(number)) {
         fmt::format_to(std::back_inserter(text), "{}", number);  // the shortest text that reads as the same number
       } else {
         text += "null";

@@ -124,6 +124,8 @@ TEST(JsonWriter, NumbersComeBackToTheLastBit) {
     EXPECT_EQ(read(JsonWriter().value(number).text()).number(), number) << number;
   }
   EXPECT_EQ(JsonWriter().value(0.1).text(), "0.1");
+  EXPECT_EQ(JsonWriter().value(-0.0).text(), "-0.0");
+  EXPECT_TRUE(std::signbit(Json::parse("-0.0", "this").number()));
 }
 
 TEST(JsonWriter, BytesThatAreNotTextBecomeAMark) {

@@ -40,6 +40,7 @@ class Client {
     }
     return true;
   }
+  void finish() { ::shutdown(socket_, SHUT_WR); }  // nothing more will come
   // Until the server closes.
   std::string read_all() {
     while (more()) {
