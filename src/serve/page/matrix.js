@@ -294,12 +294,12 @@ export class Matrix {
     pen.fillStyle = ink("--cover");
     for (const column of this.marks.hidden)
       pen.fillRect(left + column * cell - x, top, Math.max(1, cell), sheet.rows * cell);
-    pen.strokeStyle = ink("--mark");
-    pen.lineWidth = 2;
+    pen.fillStyle = ink("--mark"); // a pin in the corner: the number stays to be read
     for (const { row, column } of this.marks.pins) {
+      const size = Math.max(2, cell / 9);
       pen.beginPath();
-      pen.arc(left + (column + 0.5) * cell - x, top + (row + 0.5) * cell - y, Math.max(3, cell / 4), 0, 2 * Math.PI);
-      pen.stroke();
+      pen.arc(left + (column + 1) * cell - x - size - 2, top + row * cell - y + size + 2, size, 0, 2 * Math.PI);
+      pen.fill();
     }
   }
 
