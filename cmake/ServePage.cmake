@@ -1,0 +1,21 @@
+# The page of `regard serve`: every file of src/serve/page becomes part of the program, with its path and its type.
+set(type_html "text/html")
+set(type_css "text/css")
+set(type_js "text/javascript")
+file(GLOB files CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/src/serve/page/*.html ${CMAKE_SOURCE_DIR}/src/serve/page/*.css
+     ${CMAKE_SOURCE_DIR}/src/serve/page/*.js)
+set(page_entries "")
+foreach(file ${files})
+  get_filename_component(name ${file} NAME)
+  get_filename_component(ending ${file} LAST_EXT)
+  string(SUBSTRING ${ending} 1 -1 ending)
+  if(name STREQUAL "index.html")
+    set(name "")
+  endif()
+  set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${file})
+  file(READ ${file} content)
+  string(APPEND page_entries
+    "    {\"/${name}\", \"${type_${ending}}; charset=utf-8\", R\"REGARD-PAGE(${content})REGARD-PAGE\"},\n")
+endforeach()
+configure_file(src/serve/page/files.cc.in ${CMAKE_BINARY_DIR}/serve_page.cc @ONLY)
+target_sources(regard_serve PRIVATE ${CMAKE_BINARY_DIR}/serve_page.cc)
