@@ -24,7 +24,7 @@ def fill_linear(spec, parts):
     spec.bias = numpy.concatenate([bias for _, bias in parts])
 
 
-def model_of(case, folder, threads):
+def model_of(case, folder, threads, workers):
     width, ffn, layers = case["width"], case["ffn"], case["layers"]
 
     def linear(name, rows, columns):
@@ -71,22 +71,25 @@ def model_of(case, folder, threads):
     with tempfile.TemporaryDirectory() as place:
         spec.save(place)
         return ctranslate2.Translator(place, device="cpu", compute_type=PRECISION[case.get("int8", 0)],
-                                      inter_threads=1, intra_threads=threads)
+                                      inter_threads=workers, intra_threads=threads)
 
 
 def ways(case, folder):
-    """With one thread and with all: small batches may do better with one."""
+    """With one thread, with all for one batch, and with a share of the batch for each."""
     lengths = read(folder, "lengths", case["batch"]).astype(int)
     ids = read(folder, "source", -1, case["batch"]).astype(int)
     sources = [[str(ids[t, row]) for t in range(length)] for row, length in enumerate(lengths)]
 
-    def way(threads):
-        translator = model_of(case, folder, threads)
+    def way(threads, workers=1):
+        translator = model_of(case, folder, threads, workers)
+        share = 0 if workers == 1 else -(-case["batch"] // workers)
         return lambda: translator.translate_batch(sources, beam_size=case["beam"], max_decoding_length=case["steps"],
-                                                  length_penalty=1, max_batch_size=0, return_scores=False)
+                                                  length_penalty=1, max_batch_size=share, return_scores=False)
 
     for threads in sorted({1, THREADS}):
         yield f"{PRECISION[case.get('int8', 0)]}, {threads} threads", way(threads)
+    if THREADS > 1 and case["batch"] > 1:
+        yield f"{PRECISION[case.get('int8', 0)]}, {THREADS} workers", way(1, THREADS)
 
 
 def output(run):

@@ -4,12 +4,18 @@
 #include <cmath>
 #include <limits>
 
+#include "base/budget_scope.h"
 #include "base/check.h"
 #include "base/pool.h"
 #include "kernels/softmax.h"
+#include "models/tape_pool.h"
 
 namespace regard {
 namespace {
+
+// So many sources a thread are searched by each thread for itself, which waits for nobody; with fewer all threads share
+// the products of one batch.
+constexpr std::int64_t kLeastShare = 4;
 
 struct Written {  // a word and what was before it: beginnings share theirs
   std::int32_t before;
@@ -186,10 +192,11 @@ void check_limit(const LengthLimit& limit) {
         limit.words, ", expected 0 to 1000, 0 to 1000000 and 0 or more");
 }
 
-std::vector<Hypotheses> search(const SequenceModel& model, const Batch& batch, const SearchSettings& settings,
-                               const Context& context, std::vector<SearchSteps>* steps) {
+namespace {
+
+std::vector<Hypotheses> search_together(const SequenceModel& model, const Batch& batch, const SearchSettings& settings,
+                                        const Context& context, std::vector<SearchSteps>* steps) {
   const std::int64_t vocabulary = model.target_words();
-  check_settings(settings, vocabulary);
   std::vector<Looking> all;
   std::vector<std::int32_t> running;  // sources
   for (std::int64_t row = 0; row < batch.size(); ++row) {
@@ -253,6 +260,33 @@ std::vector<Hypotheses> search(const SequenceModel& model, const Batch& batch, c
   }
   // At the end, when both threads and all that was kept are there.
   parallel(all.size(), [&](std::size_t i) { found[i] = all[i].found(*decoding, static_cast<std::int64_t>(i)); });
+  return found;
+}
+
+}  // namespace
+
+std::vector<Hypotheses> search(const SequenceModel& model, const Batch& batch, const SearchSettings& settings,
+                               const Context& context, std::vector<SearchSteps>* steps) {
+  check_settings(settings, model.target_words());
+  const std::int64_t parts = threads();
+  if (parts == 1 || batch.size() < kLeastShare * parts) return search_together(model, batch, settings, context, steps);
+  std::vector<Hypotheses> found(static_cast<std::size_t>(batch.size()));
+  if (steps != nullptr) steps->assign(found.size(), {});
+  const std::shared_ptr<Budget> budget = current_budget();
+  TapePool* const tapes = tape_pool_in_force();
+  parallel(static_cast<std::size_t>(parts), [&](std::size_t part) {
+    const BudgetScope memory(budget);
+    const TapePoolScope scope(tapes);
+    const Batch own = some_sources(batch, static_cast<std::int64_t>(part), parts);
+    std::vector<SearchSteps> written;
+    std::vector<Hypotheses> some =
+        search_together(model, own, settings, context, steps == nullptr ? nullptr : &written);
+    for (std::size_t i = 0; i < some.size(); ++i) {
+      const std::size_t row = part + i * static_cast<std::size_t>(parts);
+      found[row] = std::move(some[i]);
+      if (steps != nullptr) (*steps)[row] = std::move(written[i]);
+    }
+  });
   return found;
 }
 

@@ -17,6 +17,23 @@ Tensor by_item(Tape& tape, const Tensor& ids) {
   return made;
 }
 
+Batch some_sources(const Batch& batch, std::int64_t first, std::int64_t step) {
+  Batch made;
+  for (std::int64_t row = first; row < batch.size(); row += step) {
+    const auto at = static_cast<std::size_t>(row);
+    made.lengths.push_back(batch.lengths[at]);
+    made.ids.push_back(batch.ids[at]);
+    made.order.push_back(batch.order[at]);
+  }
+  const std::int64_t time = made.lengths.empty() ? 0 : made.lengths[0], count = made.size();
+  made.source = Tensor::empty({time, count}, DType::kI32);
+  for (std::int64_t i = 0; i < time * count; ++i) {
+    made.source.data<std::int32_t>()[i] =
+        batch.source.data<std::int32_t>()[i / count * batch.size() + first + i % count * step];
+  }
+  return made;
+}
+
 Batch make_batch(std::span<const SequencePair> pairs, const BatchSettings& settings) {
   Batch batch;
   batch.order.resize(pairs.size());

@@ -44,6 +44,9 @@ std::int64_t target_steps(const Batch& batch, std::int64_t row);
 // The ids [time, batch] of a batch as [batch, time], for models that keep a sequence together.
 Tensor by_item(Tape& tape, const Tensor& ids);
 
+// Every `step`-th row from `first` on, of the sources alone: what is decoded.
+Batch some_sources(const Batch& batch, std::int64_t first, std::int64_t step);
+
 Batch make_batch(std::span<const SequencePair> pairs, const BatchSettings& settings);
 
 }  // namespace regard

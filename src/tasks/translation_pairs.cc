@@ -3,17 +3,9 @@
 #include <algorithm>
 #include <numeric>
 
-#include "base/budget_scope.h"
 #include "base/check.h"
-#include "base/pool.h"
-#include "models/tape_pool.h"
 
 namespace regard {
-namespace {
-
-constexpr std::int64_t kLeastShare = 128;  // tokens of a batch that has a thread of its own
-
-}  // namespace
 
 BatchSettings ends_of(const Tokenizer& target) {
   const SpecialIds ids = target.special();
@@ -57,43 +49,18 @@ std::vector<Hypotheses> search_all(const SequenceModel& model, const std::vector
   if (steps != nullptr) steps->assign(pairs.size(), {});
   std::vector<SequencePair> sources;
   sources.reserve(pairs.size());
-  std::int64_t total = 0;
-  for (const SequencePair& pair : pairs) {
-    sources.push_back({.id = pair.id, .source = pair.source});
-    total += static_cast<std::int64_t>(pair.source.size());
-  }
-  // One batch a thread needs less waiting than all threads for one batch, if there is enough of both.
-  const std::int64_t all = std::max<std::int64_t>(1, tokens / settings.beam);
-  const std::int64_t share = std::max(kLeastShare, std::min(all, total) / threads());
-  struct Piece {
-    Batch batch;
-    std::vector<std::size_t> numbers;
-  };
-  std::vector<Piece> pieces;
-  for_each_batch(sources, threads() == 1 ? all : std::min(all, share), {settings.begin, settings.end},
+  for (const SequencePair& pair : pairs) sources.push_back({.id = pair.id, .source = pair.source});
+  for_each_batch(sources, std::max<std::int64_t>(1, tokens / settings.beam), {settings.begin, settings.end},
                  [&](const Batch& batch, const auto& number) {
-                   Piece& piece = pieces.emplace_back(Piece{batch, {}});
-                   for (std::int64_t row = 0; row < batch.size(); ++row) piece.numbers.push_back(number(row));
+                   std::vector<SearchSteps> written;
+                   std::vector<Hypotheses> some =
+                       search(model, batch, settings, context, steps == nullptr ? nullptr : &written);
+                   for (std::size_t row = 0; row < some.size(); ++row) {
+                     const std::size_t to = number(static_cast<std::int64_t>(row));
+                     found[to] = std::move(some[row]);
+                     if (steps != nullptr) (*steps)[to] = std::move(written[row]);
+                   }
                  });
-  const auto run = [&](const Piece& piece) {
-    std::vector<SearchSteps> written;
-    std::vector<Hypotheses> some = search(model, piece.batch, settings, context, steps == nullptr ? nullptr : &written);
-    for (std::size_t row = 0; row < some.size(); ++row) {
-      found[piece.numbers[row]] = std::move(some[row]);
-      if (steps != nullptr) (*steps)[piece.numbers[row]] = std::move(written[row]);
-    }
-  };
-  if (pieces.size() < static_cast<std::size_t>(threads())) {
-    for (const Piece& piece : pieces) run(piece);
-    return found;
-  }
-  const std::shared_ptr<Budget> budget = current_budget();
-  TapePool* const tapes = tape_pool_in_force();
-  parallel(pieces.size(), [&](std::size_t i) {
-    const BudgetScope memory(budget);
-    const TapePoolScope scope(tapes);
-    run(pieces[i]);
-  });
   return found;
 }
 

@@ -7,6 +7,7 @@
 #include <cstring>
 #include <memory>
 
+#include "base/pool.h"
 #include "decode/search.h"
 #include "models/ensemble.h"
 #include "models/some_models.h"
@@ -94,6 +95,37 @@ TEST(KeptLooks, ASearchKeepsTheMapsThatTheForcedPassHas) {
 TEST(KeptLooks, AnEnsembleKeepsThoseOfAll) {
   const Made a(small_model("transformer")), b(with(small_model("bahdanau"), {{"target_words", "9"}}));
   expect_kept(Ensemble({a.model.get(), b.model.get()}));
+}
+
+TEST(KeptLooks, ThreadsWithPartsOfABatchFindTheSame) {
+  std::vector<SequencePair> pairs;
+  for (std::uint64_t i = 0; i < 19; ++i) pairs.push_back(some_pair(i, static_cast<std::uint32_t>(1 + i % 8), 0));
+  for (const char* family : {"transformer", "bahdanau", "convs2s"}) {
+    const Made made(small_model(family));
+    const Batch batch = make_batch(pairs, {kSearch.begin, kSearch.end});
+    SearchSettings settings = kSearch;
+    settings.keeps = Keeps::kEverything;
+    const auto found_by = [&](int threads, std::vector<SearchSteps>& steps) {
+      const ThreadLimit limit(threads);
+      return search(*made.model, batch, settings, {}, &steps);
+    };
+    std::vector<SearchSteps> steps_alone, steps_shared;
+    const std::vector<Hypotheses> alone = found_by(1, steps_alone);
+    for (const int threads : {2, 4}) {
+      const std::vector<Hypotheses> shared = found_by(threads, steps_shared);
+      ASSERT_EQ(shared.size(), alone.size());
+      for (std::size_t row = 0; row < alone.size(); ++row) {
+        ASSERT_EQ(shared[row].size(), alone[row].size());
+        EXPECT_EQ(steps_shared[row].size(), steps_alone[row].size());
+        for (std::size_t i = 0; i < alone[row].size(); ++i) {
+          EXPECT_EQ(shared[row][i].words, alone[row][i].words);
+          EXPECT_EQ(shared[row][i].log_probability, alone[row][i].log_probability);
+          EXPECT_TRUE(same(shared[row][i].looked.cross.weights, alone[row][i].looked.cross.weights));
+          EXPECT_TRUE(same(shared[row][i].looked.decoder.norms, alone[row][i].looked.decoder.norms));
+        }
+      }
+    }
+  }
 }
 
 Hypothesis best_of(const SequenceModel& model, const WhatIf* what_if, std::vector<std::int32_t> prefix = {}) {
