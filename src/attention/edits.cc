@@ -187,4 +187,14 @@ void replace_weights(const AttendCall& call, std::int64_t item, std::int64_t hea
   });
 }
 
+void replace_all_weights(const AttendCall& call, const Tensor& weights) {
+  if (!call.replaced.defined()) return;
+  by_type(weights.dtype(), [&]<class T>() {
+    for (std::int64_t i = 0; i < call.replaced[0]; ++i) {
+      const Row<T> row(call, i);
+      std::copy_n(row.weights, call.keys, weights.data<T>() + row.context * call.keys);
+    }
+  });
+}
+
 }  // namespace regard

@@ -17,4 +17,7 @@ Var edit_context(const Edits& edits, const AttendCall& call, Var context, Var v,
 // weights [wanted, keys] of a head, made again: those of replaced rows are what they were replaced by.
 void replace_weights(const AttendCall& call, std::int64_t item, std::int64_t head, Range wanted, const Tensor& weights);
 
+// The same in all maps [batch, heads, queries, keys].
+void replace_all_weights(const AttendCall& call, const Tensor& weights);
+
 }  // namespace regard

@@ -110,10 +110,46 @@ void fetch_unit(const View<T>& view, std::int64_t number, const T* context, cons
   if (to != nullptr && !view.tiles.prepares_keys()) add(to->dk, key, view.keys, view.key_width);
 }
 
+struct Replayed {                          // instead of the weights that were read with
+  bool dropped = false, expected = false;  // AskedWeights
+  bool scores = false;                     // what they are made of
+};
+
+// The weights of the wanted queries of a block, made again: `out` is [wanted, keys] of its item and head.
+template <class T>
+void replay_block(const View<T>& view, const PreparedKeys<T>& keys, std::int64_t slot, Plan::Block block,
+                  std::int64_t head, Range wanted, const Replayed& replayed, const Buffers<T>& buffers, T* out) {
+  block.queries = {std::max(block.queries.begin, wanted.begin), std::min(block.queries.end, wanted.end)};
+  if (block.queries.count() == 0) return;
+  const BlockWork<T> work(view, keys, slot, block, head);
+  const RowsOf<T> q = buffers.queries(buffers.q, work.rows(), view.width);
+  view.tiles.prepare_queries(view.call.sizes, work.query_rows(), q);
+  const std::int64_t first = view.row(block.item, head, block.queries.begin);
+  work.for_each_tile(false, [&](const Place& whole, std::int64_t tile_number, Cover whole_cover) {
+    work.for_each_part(
+        whole, tile_number, whole_cover, kQueryPart, kMostQueries, [&](const Place& part, std::int64_t t, Cover cover) {
+          const std::int64_t row = part.queries.begin - block.queries.begin;
+          const RowsOf<T> s{buffers.s, size(part.queries.count()), size(part.keys.count()), size(buffers.stride)};
+          work.score(part, t, cover, rows_from(q, row, s.count), s, nullptr, replayed.scores);
+          if (!replayed.scores) {
+            view.stages.align->weigh(s, view.call.peaks.template data<T>() + first + row,
+                                     view.call.taus.template data<T>() + first + row);
+            if (view.choices != nullptr && !replayed.expected) work.read_chosen(part, s);
+            work.gate(part, s);
+            if (replayed.dropped) work.drop(part, s);
+          }
+          for (std::size_t i = 0; i < s.count; ++i) {
+            const std::int64_t to = part.queries.begin - wanted.begin + static_cast<std::int64_t>(i);
+            std::copy_n(s.row(i), s.width, out + to * view.keys + part.keys.begin);
+          }
+        });
+  });
+}
+
 // Heads are handled one after another by whoever prepares their keys, if there are enough of them; otherwise as many as
 // there are threads are prepared at once and their blocks shared out. Either way only so many are held in panels.
 template <class T>
-void forward_all(const View<T>& view, const Plan& plan, Arena& arena, T* context, T* peaks, T* taus) {
+void forward_all(const View<T>& view, const Plan& plan, Arena& arena, T* context, T* peaks, T* taus, T* weights) {
   const std::int64_t units = view.units(), lists = view.batch * units, sharing = view.unit_heads();
   const Arena::Scope temporary(arena);
   const ForwardRoom<T> room(view, plan, arena);
@@ -136,6 +172,10 @@ void forward_all(const View<T>& view, const Plan& plan, Arena& arena, T* context
     const std::int64_t width = pointer ? view.keys : view.value_width;
     plain_zeros(RowsOf<T>{context + view.row(block.item, head, block.queries.begin) * width,
                           size(block.queries.count()), size(width), size(width)});
+    if (weights != nullptr) {
+      replay_block(view, keys, slot, block, head, {0, view.queries}, {}, mine,
+                   weights + view.row(block.item, head, 0) * view.keys);
+    }
   };
   if (lists >= 8 * workers) {
     parallel(size(lists), [&](std::size_t index, int worker) {
@@ -243,6 +283,10 @@ Attention attend_lowered(const Mechanism& mechanism, const Inputs& in, const Low
   call.dropout = options.dropout;
   call.key = options.key;
   call.staged = options.staged;
+  if (options.weights) {
+    call.weights = tape.make({in.batch, in.sizes.heads, in.queries, in.keys}, type);
+    std::memset(call.weights.raw(), 0, call.weights.bytes());
+  }
   if (call.choices.defined()) std::fill_n(call.choices.data<std::int32_t>(), call.choices.size(), -1);
   if (call.advantage.defined()) std::memset(call.advantage.raw(), 0, call.advantage.bytes());
   const bool pointer = stages.read->is_pointer();
@@ -255,7 +299,9 @@ Attention attend_lowered(const Mechanism& mechanism, const Inputs& in, const Low
     if (call.documents.defined()) {  // positions of no document are in no block
       for (const Tensor& x : {context, call.peaks, call.taus}) std::memset(x.raw(), 0, x.bytes());
     }
-    forward_all(view, plan, arena, context.data<T>(), call.peaks.data<T>(), call.taus.data<T>());
+    forward_all(view, plan, arena, context.data<T>(), call.peaks.data<T>(), call.taus.data<T>(),
+                call.weights.defined() ? call.weights.data<T>() : nullptr);
+    if (call.weights.defined()) replace_all_weights(call, call.weights);
 
     const Var inputs[] = {made.q, made.k, pointer ? Var() : v, made.theta, made.table, made.centres, made.bias};
     const Var result = tape.record(Op::attend, context, inputs, [=, &tape](const Tensor& dy) {
@@ -416,37 +462,44 @@ Tensor AttendTrace::map(const AskedWeights& asked, bool scores) const {
     T* const memory = allocate<T>(arena, threads() * all_buffers.total);
     const std::int64_t first_block = plan.first_block[asked.item];
     parallel(size(plan.first_block[asked.item + 1] - first_block), [&](std::size_t index, int worker) {
-      Plan::Block block = plan.blocks[first_block + static_cast<std::int64_t>(index)];
-      block.queries = {std::max(block.queries.begin, wanted.begin), std::min(block.queries.end, wanted.end)};
-      if (block.queries.count() == 0) return;
       Buffers<T> buffers = all_buffers;
       buffers.use(memory + worker * buffers.total);
-      const BlockWork<T> work(view, keys, 0, block, asked.head);
-      const RowsOf<T> q = buffers.queries(buffers.q, work.rows(), view.width);
-      view.tiles.prepare_queries(view.call.sizes, work.query_rows(), q);
-      const std::int64_t first = view.row(asked.item, asked.head, block.queries.begin);
-      work.for_each_tile(false, [&](const Place& whole, std::int64_t tile_number, Cover whole_cover) {
-        work.for_each_part(
-            whole, tile_number, whole_cover, kQueryPart, kMostQueries,
-            [&](const Place& part, std::int64_t t, Cover cover) {
-              const std::int64_t row = part.queries.begin - block.queries.begin;
-              const RowsOf<T> s{buffers.s, size(part.queries.count()), size(part.keys.count()), size(buffers.stride)};
-              work.score(part, t, cover, rows_from(q, row, s.count), s, nullptr, scores);
-              if (!scores) {
-                view.stages.align->weigh(s, call_.peaks.template data<T>() + first + row,
-                                         call_.taus.template data<T>() + first + row);
-                if (view.choices != nullptr && !asked.expected) work.read_chosen(part, s);
-                work.gate(part, s);
-                if (asked.dropped) work.drop(part, s);
-              }
-              for (std::size_t i = 0; i < s.count; ++i) {
-                const std::int64_t to = part.queries.begin - wanted.begin + static_cast<std::int64_t>(i);
-                std::copy_n(s.row(i), s.width, result.data<T>() + to * view.keys + part.keys.begin);
-              }
-            });
-      });
+      replay_block(view, keys, 0, plan.blocks[first_block + static_cast<std::int64_t>(index)], asked.head, wanted,
+                   {asked.dropped, asked.expected, scores}, buffers, result.data<T>());
     });
   });
+  return result;
+}
+
+Tensor AttendTrace::all_weights() const {
+  check(call_.mechanism.has_value(), "weights of a trace that holds nothing");
+  if (call_.weights.defined()) return call_.weights;
+  const FloatMode mode;
+  const std::int64_t heads = call_.sizes.heads, map = call_.queries * call_.keys;
+  const Tensor result = Tensor::zeros({call_.batch, heads, call_.queries, call_.keys}, call_.q.dtype());
+  by_type(result.dtype(), [&]<class T>() {
+    const View<T> view(call_, {});
+    Arena arena;
+    const Plan plan = make_plan(view, arena);
+    const PreparedKeys<T> keys(view, plan, threads(), false, arena);
+    const Buffers<T> all_buffers(view, plan, false);
+    T* const memory = allocate<T>(arena, threads() * all_buffers.total);
+    const std::int64_t units = view.units(), sharing = view.unit_heads();
+    parallel(size(call_.batch * units), [&](std::size_t index, int worker) {
+      const std::int64_t item = static_cast<std::int64_t>(index) / units;
+      const std::int64_t unit = static_cast<std::int64_t>(index) % units;
+      Buffers<T> buffers = all_buffers;
+      buffers.use(memory + worker * buffers.total);
+      keys.prepare(view, plan, worker, item, unit);
+      for (std::int64_t b = plan.first_block[item]; b < plan.first_block[item + 1]; ++b) {
+        for (std::int64_t head = unit * sharing; head < (unit + 1) * sharing; ++head) {
+          replay_block(view, keys, worker, plan.blocks[b], head, {0, call_.queries}, {}, buffers,
+                       result.data<T>() + (item * heads + head) * map);
+        }
+      }
+    });
+  });
+  replace_all_weights(call_, result);
   return result;
 }
 
@@ -454,7 +507,7 @@ AttendTrace AttendTrace::keep() const {
   AttendCall kept = call_;
   for (Tensor* x : {&kept.q, &kept.k, &kept.theta, &kept.table, &kept.centres, &kept.bias, &kept.lengths,
                     &kept.documents, &kept.mask, &kept.ids, &kept.peaks, &kept.taus, &kept.choices, &kept.advantage,
-                    &kept.replaced, &kept.replaced_by}) {
+                    &kept.replaced, &kept.replaced_by, &kept.weights}) {
     if (x->defined()) *x = x->clone();
   }
   return AttendTrace(std::move(kept));

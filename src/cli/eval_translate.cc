@@ -36,6 +36,7 @@ int run(Options& options, const Context& context) {
   check(!options.trace.asked() || options.hypotheses.empty(),
         "eval translate: --trace is of what the model translates, not of --hypotheses");
   options.settings.search.beams = options.trace.beam;
+  if (options.trace.asked()) options.settings.search.keeps = Keeps::kEverything;
   if (!options.settings.bleu.empty()) bleu_tokenizer(options.settings.bleu);  // known, before the work begins
   const TestSet set = options.builtin.empty()
                           ? read_test_set(options.pairs.files(options.test, "eval translate", "--test"), context)

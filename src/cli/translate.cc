@@ -332,6 +332,11 @@ const AddCommand translate({
       return [options](const Context& context) {
         check_options(*options);
         options->search.beams = options->trace.beam;
+        if (options->trace.asked()) {
+          options->search.keeps = Keeps::kEverything;
+        } else if (options->map || !options->alignment_kind.empty()) {
+          options->search.keeps = Keeps::kSource;
+        }
         if (!options->alignment_kind.empty()) {
           AlignmentSettings& alignment = options->alignment.emplace(alignment_settings(options->alignment_kind));
           alignment.level = alignment_level(options->level);

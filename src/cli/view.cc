@@ -64,7 +64,7 @@ Trace look(const Options& options, const Context& context) {
     const TextPair pair{line, options.words[1]};
     result = translator.force(std::span(&pair, 1), {}, context).at(0);
   } else {
-    result = translator.translate(std::span(&line, 1), {}, context).at(0).best.at(0);
+    result = translator.translate(std::span(&line, 1), {.keeps = Keeps::kEverything}, context).at(0).best.at(0);
   }
   Trace trace;
   trace.items.push_back(trace_of(translator, line, result, {.erasure = true}));

@@ -5,6 +5,7 @@
 #include <limits>
 
 #include "base/check.h"
+#include "base/pool.h"
 #include "kernels/softmax.h"
 
 namespace regard {
@@ -13,13 +14,16 @@ namespace {
 struct Written {  // a word and what was before it: beginnings share theirs
   std::int32_t before;
   std::int32_t word;
+  std::int32_t row;  // of the step that wrote it
 };
 
 // What one source is looking for.
 class Looking {
  public:
   Looking(std::int64_t longest, const SearchSettings& settings, bool records)
-      : longest_(longest), settings_(settings), records_(records) {}
+      : longest_(std::max(longest, static_cast<std::int64_t>(settings.prefix.size()))),
+        settings_(settings),
+        records_(records) {}
 
   struct Row {                  // a beginning
     std::int32_t written = -1;  // its last word in all_, −1: none yet
@@ -33,8 +37,10 @@ class Looking {
     return row.written < 0 ? settings_.begin : all_[static_cast<std::size_t>(row.written)].word;
   }
 
-  // One step: of every row the likeliest words and their log-probabilities, `each` of them, and that of the end.
-  void step(std::int64_t each, const std::int32_t* words, const float* log_probabilities, const float* ends) {
+  // One step: of every row the likeliest words and their log-probabilities, `each` of them, and that of the end or of
+  // the word that it has to write. `first`: the number of the first row.
+  void step(std::int64_t each, const std::int32_t* words, const float* log_probabilities, const float* ends,
+            std::int64_t first) {
     struct Candidate {
       std::size_t row;
       std::int32_t word;
@@ -42,7 +48,13 @@ class Looking {
     };
     ++length_;
     std::vector<Candidate> candidates;
+    const bool told = length_ <= static_cast<std::int64_t>(settings_.prefix.size());
     for (std::size_t row = 0; row < rows.size(); ++row) {
+      if (told) {
+        candidates.push_back({row, settings_.prefix[static_cast<std::size_t>(length_ - 1)],
+                              rows[row].log_probability + static_cast<double>(ends[row])});
+        continue;
+      }
       if (length_ > longest_) {  // nothing but the end fits
         candidates.push_back({row, settings_.end, rows[row].log_probability + static_cast<double>(ends[row])});
         continue;
@@ -68,13 +80,17 @@ class Looking {
     for (std::size_t i = 0; i < candidates.size() && next.size() < beam; ++i) {
       const Candidate& c = candidates[i];
       const std::int32_t before = rows[c.row].written;
+      const auto number = static_cast<std::int32_t>(first + static_cast<std::int64_t>(c.row));
       if (c.word != settings_.end) {
-        all_.push_back({before, c.word});
+        all_.push_back({before, c.word, number});
         next.push_back(
             {static_cast<std::int32_t>(all_.size()) - 1, static_cast<std::int32_t>(c.row), c.log_probability});
         record(c);
       } else if (i < beam || length_ > longest_) {
-        ended_.push_back({words_before(before), c.log_probability, score(c.log_probability, length_)});
+        Ended& made = ended_.emplace_back();
+        made.hypothesis = {words_before(before), c.log_probability, score(c.log_probability, length_)};
+        made.last = before;
+        made.row = number;
         record(c);
       }
     }
@@ -87,12 +103,23 @@ class Looking {
   }
   bool is_done() const { return rows.empty(); }
 
-  Hypotheses found() {
+  // What ended, best first, with where it looked if that is kept.
+  Hypotheses found(const Decoding& decoding, std::int64_t source) {
     std::stable_sort(ended_.begin(), ended_.end(),
-                     [](const Hypothesis& a, const Hypothesis& b) { return a.score > b.score; });
-    if (ended_.size() > static_cast<std::size_t>(settings_.best))
-      ended_.resize(static_cast<std::size_t>(settings_.best));
-    return std::move(ended_);
+                     [](const Ended& a, const Ended& b) { return a.hypothesis.score > b.hypothesis.score; });
+    Hypotheses made;
+    for (Ended& each : ended_) {
+      if (made.size() == static_cast<std::size_t>(settings_.best)) break;
+      made.push_back(std::move(each.hypothesis));
+      if (settings_.keeps == Keeps::kNothing) continue;
+      std::vector<std::int32_t> path = {each.row};
+      for (std::int32_t at = each.last; at >= 0; at = all_[static_cast<std::size_t>(at)].before) {
+        path.push_back(all_[static_cast<std::size_t>(at)].row);
+      }
+      std::reverse(path.begin(), path.end());
+      made.back().looked = decoding.looked(source, path);
+    }
+    return made;
   }
 
  private:
@@ -106,8 +133,8 @@ class Looking {
     if (ended_.size() < static_cast<std::size_t>(settings_.beam)) return false;
     if (settings_.beam == 1) return true;  // greedy: the end was the likeliest word
     const double live = score(log_probability, length_ + 1);
-    return std::count_if(ended_.begin(), ended_.end(), [&](const Hypothesis& h) { return h.score >= live; }) >=
-           settings_.best;
+    return std::count_if(ended_.begin(), ended_.end(),
+                         [&](const Ended& each) { return each.hypothesis.score >= live; }) >= settings_.best;
   }
   std::vector<std::int32_t> words_before(std::int32_t written) const {
     std::vector<std::int32_t> words;
@@ -118,11 +145,16 @@ class Looking {
     return words;
   }
 
+  struct Ended {
+    Hypothesis hypothesis;
+    std::int32_t last = -1, row = 0;  // its last word in all_, and the row that wrote the end
+  };
+
   std::int64_t longest_, length_ = 0;
   const SearchSettings& settings_;
   bool records_;
   std::vector<Written> all_;
-  Hypotheses ended_;
+  std::vector<Ended> ended_;
 };
 
 void check_settings(const SearchSettings& settings, std::int64_t words) {
@@ -134,6 +166,10 @@ void check_settings(const SearchSettings& settings, std::int64_t words) {
   check_limit(settings.limit);
   for (const std::int32_t id : {settings.begin, settings.end}) {
     check(id >= 0 && id < words, "search: word ", id, " begins or ends, expected 0 to ", words - 1);
+  }
+  for (const std::int32_t id : settings.prefix) {
+    check(id >= 0 && id < words && id != settings.end, "search: word ", id,
+          " in what results begin with, expected 0 to ", words - 1, " and not the end");
   }
 }
 
@@ -164,14 +200,16 @@ std::vector<Hypotheses> search(const SequenceModel& model, const Batch& batch, c
   if (steps != nullptr) steps->assign(all.size(), {});
   if (all.empty()) return found;
 
-  const std::unique_ptr<Decoding> decoding = model.decode(batch);
+  const std::unique_ptr<Decoding> decoding =
+      model.decode(batch, {.keeps = settings.keeps, .what_if = settings.what_if});
   // Ends may stand among the best of every row, so twice as many words as beginnings.
   const std::int64_t each = std::min(2 * settings.beam, vocabulary);
   std::int64_t width = 1, width_before = 1;
   std::vector<std::int32_t> origins, previous, ids;
   std::vector<float> values, ends;
-  while (!running.empty()) {
+  for (std::size_t step = 0; !running.empty(); ++step) {
     stop_if_asked(context);
+    const std::int32_t also = step < settings.prefix.size() ? settings.prefix[step] : settings.end;
     origins.clear();
     previous.clear();
     for (const std::int32_t source : running) {
@@ -191,7 +229,7 @@ std::vector<Hypotheses> search(const SequenceModel& model, const Batch& batch, c
               {.count = static_cast<std::size_t>(each),
                .columns = ids.data(),
                .values = values.data(),
-               .also = static_cast<std::size_t>(settings.end),
+               .also = static_cast<std::size_t>(also),
                .also_values = ends.data()});
     std::vector<std::int32_t> still;
     for (std::size_t s = 0; s < running.size(); ++s) {
@@ -202,9 +240,8 @@ std::vector<Hypotheses> search(const SequenceModel& model, const Batch& batch, c
               "decoding: the score of a word is not a number; the model is damaged");
       }
       looking.place = static_cast<std::int64_t>(s);
-      looking.step(each, ids.data() + first * each, values.data() + first * each, ends.data() + first);
+      looking.step(each, ids.data() + first * each, values.data() + first * each, ends.data() + first, first);
       if (looking.is_done()) {
-        found[static_cast<std::size_t>(running[s])] = looking.found();
         if (steps != nullptr) (*steps)[static_cast<std::size_t>(running[s])] = std::move(looking.steps);
       } else {
         still.push_back(running[s]);
@@ -214,6 +251,8 @@ std::vector<Hypotheses> search(const SequenceModel& model, const Batch& batch, c
     width_before = width;
     width = settings.beam;
   }
+  // At the end, when both threads and all that was kept are there.
+  parallel(all.size(), [&](std::size_t i) { found[i] = all[i].found(*decoding, static_cast<std::int64_t>(i)); });
   return found;
 }
 

@@ -29,12 +29,16 @@ struct SearchSettings {
   std::int64_t best = 1;   // how many results are wanted, at most `beam`
   double penalty = 1;      // of the length: 0 prefers short ones
   LengthLimit limit = {};
+  std::vector<std::int32_t> prefix = {};  // words that every result begins with
+  Keeps keeps = Keeps::kNothing;          // Hypothesis::looked is wanted
+  const WhatIf* what_if = nullptr;        // of a batch of one source
 };
 
 struct Hypothesis {
   std::vector<std::int32_t> words;  // without the end
   double log_probability = 0;       // of the words and the end
   double score = 0;                 // log_probability/(words + 1)^penalty
+  EveryMap looked = {};             // where, of what was found by a search that keeps it
 };
 using Hypotheses = std::vector<Hypothesis>;  // best first
 

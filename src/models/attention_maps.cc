@@ -1,5 +1,7 @@
 #include "models/attention_maps.h"
 
+#include <algorithm>
+
 #include "base/check.h"
 
 namespace regard {
@@ -12,28 +14,27 @@ Tensor view_of(const Tensor& all, std::int64_t layer, std::int64_t head) {
 
 }  // namespace
 
-Tensor heads_of(const AttentionShape& shape, std::int64_t rows, std::int64_t columns,
-                const std::function<Tensor(std::int64_t layer, std::int64_t head)>& weights) {
-  Tensor made = Tensor::zeros({shape.layers, shape.heads, rows, columns});
-  for (std::int64_t layer = 0; layer < shape.layers; ++layer) {
-    for (std::int64_t head = 0; head < shape.heads; ++head) {
-      const Tensor one = weights(layer, head).to(DType::kF32);
-      view_of(made, layer, head).copy_from(one.slice(0, 0, rows).slice(1, 0, columns));
+Tensor item_of(std::span<const Tensor> layers, std::int64_t item, std::int64_t rows, std::int64_t columns) {
+  const std::int64_t heads = layers.empty() ? 0 : layers[0][1];
+  const Tensor made = Tensor::empty({static_cast<std::int64_t>(layers.size()), heads, rows, columns});
+  float* to = made.data<float>();
+  for (const Tensor& given : layers) {
+    const Tensor layer = given.to(DType::kF32);
+    check(item >= 0 && item < layer[0] && layer[1] == heads && rows <= layer[2] && columns <= layer[3], "maps: ", rows,
+          " × ", columns, " of item ", item, " of ", layer);
+    for (std::int64_t head = 0; head < heads; ++head) {
+      const float* from = layer.data<float>() + (item * heads + head) * layer[2] * layer[3];
+      for (std::int64_t row = 0; row < rows; ++row, from += layer[3], to += columns) std::copy_n(from, columns, to);
     }
   }
   return made;
 }
 
-std::vector<Tensor> maps_of(const Batch& batch, const AttentionShape& shape,
-                            const std::function<Tensor(const MapPlace&)>& weights) {
-  std::vector<Tensor> maps;
-  for (std::int64_t row = 0; row < batch.size(); ++row) {
-    const std::int64_t steps = target_steps(batch, row), keys = batch.lengths[static_cast<std::size_t>(row)];
-    maps.push_back(heads_of(shape, steps, keys, [&](std::int64_t layer, std::int64_t head) {
-      return weights({row, layer, head, steps});
-    }));
-  }
-  return maps;
+Tensor item_of(std::span<const Tensor> layers, std::int64_t item, std::int64_t columns) {
+  std::vector<Tensor> wide;
+  for (const Tensor& each : layers) wide.push_back(each.reshape({each[0], each[1], 1, each[2]}));
+  const Tensor made = item_of(wide, item, 1, columns);
+  return made.reshape({made[0], made[1], columns});
 }
 
 Tensor map_of(const Tensor& all, const AskedAttention& asked) {
@@ -51,6 +52,10 @@ Tensor map_of(const Tensor& all, const AskedAttention& asked) {
     for (std::int64_t i = 0; i < sum.size(); ++i) sum.data<float>()[i] /= static_cast<float>(heads);
   }
   return sum;
+}
+
+AttentionShape SequenceModel::shape_of(LookKind kind) const {
+  return kind == LookKind::kCross ? attention_shape() : AttentionShape{};
 }
 
 std::vector<EveryMap> SequenceModel::every_attention(const Batch& batch) const {

@@ -8,6 +8,7 @@
 #include "models/attention_maps.h"
 #include "models/decoding_rows.h"
 #include "models/hard_costs.h"
+#include "models/kept_looks.h"
 #include "models/lines.h"
 #include "models/presets.h"
 #include "models/tape_pool.h"
@@ -146,19 +147,28 @@ Var ConvS2s::logits(Tape& tape, const Batch& batch) const {
 }
 
 std::vector<Tensor> ConvS2s::all_attention(const Batch& batch) const {
-  Tape tape;
+  const PooledTape pooled(this);
   std::vector<AttendTrace> traces;
-  read(tape, batch, {}, &traces);
-  return maps_of(batch, attention_shape(), [&](const MapPlace& place) {
-    return traces[static_cast<std::size_t>(place.layer)].weights({.item = place.row, .queries = Range{0, place.steps}});
-  });
+  read(*pooled, batch, {}, &traces);
+  std::vector<Tensor> layers, made;
+  for (const AttendTrace& each : traces) layers.push_back(each.all_weights());
+  for (std::int64_t row = 0; row < batch.size(); ++row) {
+    made.push_back(item_of(layers, row, target_steps(batch, row), batch.lengths[static_cast<std::size_t>(row)]));
+  }
+  return made;
 }
 
 // One batch step by step. A convolution sees the last inputs of its layer, which are kept as each step made them.
 class ConvS2s::Steps : public Decoding {
  public:
-  Steps(const ConvS2s& model, const Batch& batch)
-      : model_(model), pooled_(&model), rows_(batch.lengths), inputs_(model.decoder_.size()) {
+  Steps(const ConvS2s& model, const Batch& batch, const DecodeOptions& options)
+      : model_(model),
+        options_(options),
+        pooled_(&model),
+        lengths_(batch.lengths),
+        rows_(batch.lengths),
+        inputs_(model.decoder_.size()),
+        looks_(model.attention_shape()) {
     const LossOptions no_options;
     const Encoded encoded = model.encode(tape_, batch, Pass{no_options, batch.ids});
     keys_ = encoded.keys.value().clone();
@@ -177,6 +187,7 @@ class ConvS2s::Steps : public Decoding {
       source_ = take_rows(source_, rows_.stayed());
     }
     const std::int64_t count = rows_.count(), hidden = model_.settings_.hidden, kernel = model_.settings_.kernel;
+    if (options_.keeps != Keeps::kNothing) looks_.begin(count, keys_[1]);
     const Var words = model_.target_position_(model_.target_(tape_, rows_.words(tape_, {count, 1})), rows_.step());
     const Var key_rows = tape_.constant(keys_), source = tape_.constant(source_);
     const Encoded encoded{key_rows, source, roots(tape_, rows_.lengths(), key_rows.dtype())};
@@ -191,37 +202,55 @@ class ConvS2s::Steps : public Decoding {
     return model_.output_(reshape(model_.decoder_out_(x), {count, model_.settings_.embedding})).value();
   }
 
+  EveryMap looked(std::int64_t source, std::span<const std::int32_t> path) const override {
+    return {.cross = {.weights = looks_.along(path, lengths_[static_cast<std::size_t>(source)])}};
+  }
+
  private:
   // All rows of a source look at the same keys: side by side, or if the mechanism minds where a query stands, one after
   // another.
   Var look(std::size_t at, Var states, Var words, const Encoded& encoded) {
     const DecoderLayer& layer = model_.decoder_[at];
-    const AttendOptions options{.lengths = rows_.lengths(), .first_query = rows_.step(), .draws = false};
     const std::int64_t count = rows_.sources(), width = rows_.width();
+    const auto look_with = [&](Var queries, Var beside, std::int64_t first) {
+      AttendOptions asked{.lengths = rows_.lengths(), .first_query = rows_.step(), .draws = false};
+      asked.weights = options_.keeps != Keeps::kNothing;
+      const std::optional<Edits> edits = edits_of(
+          options_.what_if,
+          {.layer = static_cast<std::int64_t>(at), .queries = queries[1], .keys = keys_[1], .step = rows_.step()});
+      if (edits) asked.edits = &*edits;
+      const Attention looked = model_.look(layer, queries, beside, encoded, asked);
+      if (options_.keeps != Keeps::kNothing) {
+        looks_.add(static_cast<std::int64_t>(at), looked.trace.all_weights(), width, first);
+      }
+      return looked.context;
+    };
     const Var groups = reshape(states, {count, width, states[2]}), beside = reshape(words, {count, width, words[2]});
     const Shape shape = {count * width, 1, words[2]};
-    if (width <= 1 || !by_place_[at]) {
-      return reshape(model_.look(layer, groups, beside, encoded, options).context, shape);
-    }
+    if (width <= 1 || !by_place_[at]) return reshape(look_with(groups, beside, 0), shape);
     std::vector<Var> all;
     for (std::int64_t i = 0; i < width; ++i) {
-      all.push_back(
-          model_.look(layer, slice(groups, 1, i, i + 1), slice(beside, 1, i, i + 1), encoded, options).context);
+      all.push_back(look_with(slice(groups, 1, i, i + 1), slice(beside, 1, i, i + 1), i));
     }
     return reshape(concat(all, 1), shape);
   }
 
   const ConvS2s& model_;
+  const DecodeOptions options_;
   PooledTape pooled_;
   Tape& tape_ = *pooled_;
+  const std::vector<std::int32_t> lengths_;  // of all sources of the batch
   DecodingRows rows_;
   Tensor keys_, source_;           // z and e
   std::vector<StepCache> inputs_;  // of each layer
+  KeptLooks looks_;
   std::vector<bool> by_place_;
 };
 
-std::unique_ptr<Decoding> ConvS2s::decode(const Batch& sources) const {
-  return std::make_unique<Steps>(*this, sources);
+std::unique_ptr<Decoding> ConvS2s::decode(const Batch& sources, const DecodeOptions& options) const {
+  check(options.what_if == nullptr || sources.size() == 1, "what if: a batch of ", sources.size(),
+        " sources, expected 1");
+  return std::make_unique<Steps>(*this, sources, options);
 }
 
 namespace {

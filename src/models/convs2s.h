@@ -45,7 +45,7 @@ class ConvS2s : public SequenceModel {
 
   Loss loss(Tape& tape, const Batch& batch, const LossOptions& options = {}) const override;
   Var logits(Tape& tape, const Batch& batch) const override;
-  std::unique_ptr<Decoding> decode(const Batch& sources) const override;
+  std::unique_ptr<Decoding> decode(const Batch& sources, const DecodeOptions& options = {}) const override;
   std::int64_t target_words() const override { return settings_.target_words; }
   AttentionShape attention_shape() const override { return {settings_.decoder_layers, 1}; }
   std::vector<Tensor> all_attention(const Batch& batch) const override;

@@ -76,6 +76,24 @@ Tensor take_rows(const Tensor& from, std::span<const std::int32_t> rows) {
   return to;
 }
 
+Tensor StepCache::along(std::span<const std::int32_t> path, std::int64_t heads) const {
+  check(!path.empty() && path.size() <= steps_.size(), "decoding: ", path.size(), " steps of ", steps_.size());
+  const Tensor& first = steps_[0];
+  const auto steps = static_cast<std::int64_t>(path.size());
+  const std::int64_t width = first.size() / std::max<std::int64_t>(1, first[0]) / heads;
+  Tensor made = Tensor::empty({1, heads, steps, width}, first.dtype());
+  const std::size_t bytes = static_cast<std::size_t>(width) * bytes_of(first.dtype());
+  for (std::int64_t s = 0; s < steps; ++s) {
+    const Tensor& step = steps_[static_cast<std::size_t>(s)];
+    const std::int64_t row = path[static_cast<std::size_t>(s)];
+    for (std::int64_t h = 0; h < heads; ++h) {
+      std::memcpy(made.raw() + static_cast<std::size_t>(h * steps + s) * bytes,
+                  step.raw() + static_cast<std::size_t>(row * heads + h) * bytes, bytes);
+    }
+  }
+  return made;
+}
+
 void StepCache::add(const Tensor& rows) { steps_.push_back(rows.clone()); }
 
 Tensor StepCache::gather(Tape& tape, const DecodingRows& rows, std::int64_t heads, std::int64_t begin) const {

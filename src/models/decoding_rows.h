@@ -60,6 +60,8 @@ class StepCache {
   // For each row what its past left from step `begin` on, this step included, by head: [rows, heads, steps, width of a
   // head]; steps below 0 left zeros.
   Tensor gather(Tape& tape, const DecodingRows& rows, std::int64_t heads = 1, std::int64_t begin = 0) const;
+  // What these rows left, one a step from the first on, on the heap: [1, heads, steps, width of a head].
+  Tensor along(std::span<const std::int32_t> path, std::int64_t heads) const;
 
  private:
   std::vector<Tensor> steps_;

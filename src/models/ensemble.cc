@@ -70,8 +70,18 @@ SequenceModel::Loss Ensemble::loss(Tape& tape, const Batch& batch, const LossOpt
 
 class Ensemble::Steps : public Decoding {
  public:
-  Steps(const std::vector<const SequenceModel*>& models, const Batch& batch) {
-    for (const SequenceModel* each : models) members_.push_back(each->decode(batch));
+  Steps(const Ensemble& model, const Batch& batch, const DecodeOptions& options) : model_(model) {
+    std::int64_t first = 0;
+    for (const SequenceModel* each : model.models_) {
+      DecodeOptions own = options;
+      const std::int64_t layers = each->attention_shape().layers;
+      if (options.what_if != nullptr) {
+        what_ifs_.push_back(std::make_unique<const WhatIf>(part_of(*options.what_if, first, layers)));
+        own.what_if = what_ifs_.back().get();
+      }
+      first += layers;
+      members_.push_back(each->decode(batch, own));
+    }
   }
   Tensor step(std::span<const std::int32_t> sources, std::span<const std::int32_t> origins,
               std::span<const std::int32_t> previous) override {
@@ -82,14 +92,21 @@ class Ensemble::Steps : public Decoding {
     }
     return mean_of(tape_, each).value();
   }
+  EveryMap looked(std::int64_t source, std::span<const std::int32_t> path) const override {
+    std::vector<std::vector<EveryMap>> each;
+    for (const std::unique_ptr<Decoding>& member : members_) each.push_back({member->looked(source, path)});
+    return std::move(model_.together(std::move(each))[0]);
+  }
 
  private:
+  const Ensemble& model_;
+  std::vector<std::unique_ptr<const WhatIf>> what_ifs_;
   std::vector<std::unique_ptr<Decoding>> members_;
   Tape tape_;
 };
 
-std::unique_ptr<Decoding> Ensemble::decode(const Batch& sources) const {
-  return std::make_unique<Steps>(models_, sources);
+std::unique_ptr<Decoding> Ensemble::decode(const Batch& sources, const DecodeOptions& options) const {
+  return std::make_unique<Steps>(*this, sources, options);
 }
 
 AttentionShape Ensemble::attention_shape() const {
@@ -108,15 +125,25 @@ std::vector<Tensor> Ensemble::all_attention(const Batch& batch) const {
   return by_layer(each, attention_shape());
 }
 
+AttentionShape Ensemble::shape_of(LookKind kind) const {
+  return kind == LookKind::kCross ? attention_shape() : models_[0]->shape_of(kind);
+}
+
 std::vector<EveryMap> Ensemble::every_attention(const Batch& batch) const {
+  std::vector<std::vector<EveryMap>> each;
+  for (const SequenceModel* model : models_) each.push_back(model->every_attention(batch));
+  return together(std::move(each));
+}
+
+std::vector<EveryMap> Ensemble::together(std::vector<std::vector<EveryMap>> of_models) const {
   std::vector<std::vector<Tensor>> weights, norms;
   std::vector<EveryMap> made;
   bool known = true;  // the norms of all
-  for (const SequenceModel* model : models_) {
-    std::vector<EveryMap> maps = model->every_attention(batch);
+  for (std::size_t i = 0; i < models_.size(); ++i) {
+    std::vector<EveryMap>& maps = of_models[i];
     weights.emplace_back();
     norms.emplace_back();
-    if (model->attention_shape().layers > 0) {
+    if (models_[i]->attention_shape().layers > 0) {
       for (const EveryMap& each : maps) {
         weights.back().push_back(each.cross.weights);
         norms.back().push_back(each.cross.norms);

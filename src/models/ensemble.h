@@ -22,14 +22,16 @@ class Ensemble : public SequenceModel {
 
   Loss loss(Tape& tape, const Batch& batch, const LossOptions& options = {}) const override;
   Var logits(Tape& tape, const Batch& batch) const override;
-  std::unique_ptr<Decoding> decode(const Batch& sources) const override;
+  std::unique_ptr<Decoding> decode(const Batch& sources, const DecodeOptions& options = {}) const override;
   std::int64_t target_words() const override { return models_[0]->target_words(); }
   AttentionShape attention_shape() const override;
   std::vector<Tensor> all_attention(const Batch& batch) const override;
   std::vector<EveryMap> every_attention(const Batch& batch) const override;
+  AttentionShape shape_of(LookKind kind) const override;
 
  private:
   class Steps;
+  std::vector<EveryMap> together(std::vector<std::vector<EveryMap>> of_models) const;  // each has one a row
   std::vector<const SequenceModel*> models_;
 };
 

@@ -9,6 +9,7 @@
 #include "models/attention_maps.h"
 #include "models/decoding_rows.h"
 #include "models/hard_costs.h"
+#include "models/kept_looks.h"
 #include "models/presets.h"
 #include "models/tape_pool.h"
 #include "regard/nn/dropout.h"
@@ -346,25 +347,36 @@ Var RecurrentModel::logits(Tape& tape, const Batch& batch) const {
 
 std::vector<Tensor> RecurrentModel::all_attention(const Batch& batch) const {
   if (!attends()) return {};
-  Tape tape;
+  const PooledTape pooled(this);
   std::vector<AttendTrace> traces;
-  const Plan plan(tape.arena(), batch);
-  read(tape, batch, plan, {}, &traces);
-  return maps_of(batch, attention_shape(), [&](const MapPlace& place) {
-    const Tensor all = Tensor::zeros({place.steps, batch.source[0]});
-    const std::int64_t item = std::find(plan.order.begin(), plan.order.end(), place.row) - plan.order.begin();
-    for (std::int64_t t = 0; t < place.steps; ++t) {
-      const Tensor weights = traces[static_cast<std::size_t>(t)].weights({.item = item});
-      all.slice(0, t, t + 1).copy_from(weights.to(DType::kF32));
-    }
-    return all;
-  });
+  const Plan plan((*pooled).arena(), batch);
+  read(*pooled, batch, plan, {}, &traces);
+  KeptLooks looks(attention_shape());
+  for (const AttendTrace& each : traces) {
+    const Tensor weights = each.all_weights();
+    looks.begin(weights[0], weights[3]);
+    looks.add(0, weights, 1);
+  }
+  std::vector<Tensor> made;
+  for (std::int64_t row = 0; row < batch.size(); ++row) {
+    const auto item =
+        static_cast<std::int32_t>(std::find(plan.order.begin(), plan.order.end(), row) - plan.order.begin());
+    const std::vector<std::int32_t> path(static_cast<std::size_t>(target_steps(batch, row)), item);
+    made.push_back(looks.along(path, batch.lengths[static_cast<std::size_t>(row)]));
+  }
+  return made;
 }
 
 // One batch step by step. What lasts from one step to the next is on the heap.
 class RecurrentModel::Steps : public Decoding {
  public:
-  Steps(const RecurrentModel& model, const Batch& batch) : model_(model), pooled_(&model), rows_(batch.lengths) {
+  Steps(const RecurrentModel& model, const Batch& batch, const DecodeOptions& options)
+      : model_(model),
+        options_(options),
+        pooled_(&model),
+        lengths_(batch.lengths),
+        rows_(batch.lengths),
+        looks_(model.attention_shape()) {
     std::vector<std::int32_t> order(static_cast<std::size_t>(batch.size()));
     std::iota(order.begin(), order.end(), 0);
     const Encoded encoded = model.encode(tape_, batch, {}, order);
@@ -399,6 +411,7 @@ class RecurrentModel::Steps : public Decoding {
     const Var fed = now(fed_), added = now(added_), summary = now(summary_);
 
     const std::int64_t count = rows_.count();
+    if (keeps()) looks_.begin(count, values_[2]);
     const Var words = model_.target_(tape_, rows_.words(tape_, {count}));
     Var input = model_.decoder_[0].project(words), context = summary;
     const bool feeds = model_.feeds();
@@ -425,34 +438,53 @@ class RecurrentModel::Steps : public Decoding {
     return model_.output_(read).value();
   }
 
+  EveryMap looked(std::int64_t source, std::span<const std::int32_t> path) const override {
+    if (!model_.attends()) return {};
+    return {.cross = {.weights = looks_.along(path, lengths_[static_cast<std::size_t>(source)])}};
+  }
+
  private:
+  bool keeps() const { return model_.attends() && options_.keeps != Keeps::kNothing; }
+
   // All rows of a source look at the same keys, which are not copied for them: as many looks as a source has rows.
   Var look(Var query) {
     const SourceAttention::Memory memory{tape_.constant(values_), tape_.constant(keys_)};
     const std::int64_t width = rows_.width(), count = rows_.sources(), wide = model_.context_width();
-    const auto one = [&](Var each) {
-      return (*model_.attention_)(each, memory, model_.looking({}, rows_.lengths(), {}, rows_.step())).context;
+    const std::optional<Edits> edits =
+        edits_of(options_.what_if, {.queries = 1, .keys = values_[2], .step = rows_.step()});
+    const auto one = [&](Var each, std::int64_t row) {
+      AttendOptions asked = model_.looking({}, rows_.lengths(), {}, rows_.step());
+      if (edits) asked.edits = &*edits;
+      asked.weights = keeps();
+      const Attention looked = (*model_.attention_)(each, memory, asked);
+      if (keeps()) looks_.add(0, looked.trace.all_weights(), width, row);
+      return looked.context;
     };
-    if (width <= 1) return reshape(one(query), {count, wide});
+    if (width <= 1) return reshape(one(query, 0), {count, wide});
     const Var groups = reshape(query, {count, width, query[1]});
     std::vector<Var> contexts;
     for (std::int64_t i = 0; i < width; ++i) {
-      contexts.push_back(reshape(one(reshape(slice(groups, 1, i, i + 1), {count, query[1]})), {count, 1, wide}));
+      contexts.push_back(reshape(one(reshape(slice(groups, 1, i, i + 1), {count, query[1]}), i), {count, 1, wide}));
     }
     return reshape(concat(contexts, 1), {count * width, wide});
   }
 
   const RecurrentModel& model_;
+  const DecodeOptions options_;
   PooledTape pooled_;
   Tape& tape_ = *pooled_;
+  const std::vector<std::int32_t> lengths_;  // of all sources of the batch
   DecodingRows rows_;
+  KeptLooks looks_;
   Tensor values_, keys_, summary_, added_, fed_;
   bool same_keys_ = false;              // all sources have the same: a table that a score learned
   std::vector<Tensor> state_, memory_;  // one a layer
 };
 
-std::unique_ptr<Decoding> RecurrentModel::decode(const Batch& sources) const {
-  return std::make_unique<Steps>(*this, sources);
+std::unique_ptr<Decoding> RecurrentModel::decode(const Batch& sources, const DecodeOptions& options) const {
+  check(options.what_if == nullptr || sources.size() == 1, "what if: a batch of ", sources.size(),
+        " sources, expected 1");
+  return std::make_unique<Steps>(*this, sources, options);
 }
 
 namespace {

@@ -80,7 +80,7 @@ class RecurrentModel : public SequenceModel {
 
   Loss loss(Tape& tape, const Batch& batch, const LossOptions& options = {}) const override;
   Var logits(Tape& tape, const Batch& batch) const override;
-  std::unique_ptr<Decoding> decode(const Batch& sources) const override;
+  std::unique_ptr<Decoding> decode(const Batch& sources, const DecodeOptions& options = {}) const override;
   std::int64_t target_words() const override { return settings_.target_words; }
   AttentionShape attention_shape() const override { return {attends() ? 1 : 0, attends() ? 1 : 0}; }
   std::vector<Tensor> all_attention(const Batch& batch) const override;

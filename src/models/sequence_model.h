@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "models/batch.h"
+#include "models/what_if.h"
 #include "regard/autograd/tape.h"
 #include "regard/random.h"
 
@@ -22,6 +23,33 @@ struct LossOptions {
   double label_smoothing = 0;
   bool training = false;         // something may be dropped
   RandomKey key = RandomKey(0);  // of this update; what is dropped follows from it, the layer and the example's id
+};
+
+struct AskedAttention {
+  std::int64_t layer = -1;  // −1: the last
+  std::int64_t head = -1;   // −1: the mean of all heads
+  friend bool operator==(const AskedAttention&, const AskedAttention&) = default;
+};
+
+struct AttentionShape {
+  std::int64_t layers = 0, heads = 0;  // 0: there is none
+};
+
+// Where one attention of a model looked, for one row of a batch.
+struct HeadMaps {
+  Tensor weights = {};  // f32 [layers, heads, queries, keys]; not defined: the model has no such attention
+  Tensor norms = {};    // f32 [layers, heads, keys]: lengths of the values that were read; not defined: not known
+};
+struct EveryMap {
+  HeadMaps cross = {};                  // the look at the source, as all_attention gives it
+  HeadMaps encoder = {}, decoder = {};  // of models that look at themselves: [source, source] and [steps, steps]
+};
+
+enum class Keeps { kNothing, kSource, kEverything };  // kSource: weights of the look at the source
+
+struct DecodeOptions {
+  Keeps keeps = Keeps::kNothing;
+  const WhatIf* what_if = nullptr;  // of a batch of one source; has to outlive the decoding
 };
 
 // One batch being decoded. It belongs to one thread at a time; the model has to outlive it.
@@ -35,26 +63,9 @@ class Decoding {
   // until the next call, with the bits that `logits` of the model gives. A source that is left out never comes back.
   virtual Tensor step(std::span<const std::int32_t> sources, std::span<const std::int32_t> origins,
                       std::span<const std::int32_t> previous) = 0;
-};
-
-struct AskedAttention {
-  std::int64_t layer = -1;  // −1: the last
-  std::int64_t head = -1;   // −1: the mean of all heads
-  friend bool operator==(const AskedAttention&, const AskedAttention&) = default;
-};
-
-struct AttentionShape {
-  std::int64_t layers = 0, heads = 0;  // that look at the source; 0: none does
-};
-
-// Where one attention of a model looked, for one row of a batch.
-struct HeadMaps {
-  Tensor weights = {};  // f32 [layers, heads, queries, keys]; not defined: the model has no such attention
-  Tensor norms = {};    // f32 [layers, heads, keys]: lengths of the values that were read; not defined: not known
-};
-struct EveryMap {
-  HeadMaps cross = {};                  // the look at the source, as all_attention gives it
-  HeadMaps encoder = {}, decoder = {};  // of models that look at themselves: [source, source] and [steps, steps]
+  // Of one that keeps: where a source (a row of the batch) looked on the way through these rows, one a step; the bits
+  // that every_attention gives, if there is no what-if. Several threads may ask between two steps.
+  virtual EveryMap looked(std::int64_t /*source*/, std::span<const std::int32_t> /*path*/) const { return {}; }
 };
 
 class SequenceModel {
@@ -72,13 +83,15 @@ class SequenceModel {
   // The same up to the words: [steps · batch, target words].
   virtual Var logits(Tape& tape, const Batch& batch) const = 0;
 
-  virtual std::unique_ptr<Decoding> decode(const Batch& sources) const = 0;  // encodes; forward only
+  // Encodes; forward only.
+  virtual std::unique_ptr<Decoding> decode(const Batch& sources, const DecodeOptions& options = {}) const = 0;
 
   virtual std::int64_t target_words() const = 0;
 
   // Where it looked when told the targets of the batch: for a row of the batch f32 [layers, heads, target steps of the
   // row, length of its source], the step that writes the end included. Empty for models without attention.
   virtual AttentionShape attention_shape() const = 0;
+  virtual AttentionShape shape_of(LookKind kind) const;  // the same, and of looks at themselves
   virtual std::vector<Tensor> all_attention(const Batch& batch) const = 0;
   // The same and all others, of every row.
   virtual std::vector<EveryMap> every_attention(const Batch& batch) const;

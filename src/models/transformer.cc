@@ -7,6 +7,7 @@
 #include "models/attention_maps.h"
 #include "models/decoding_rows.h"
 #include "models/hard_costs.h"
+#include "models/kept_looks.h"
 #include "models/lines.h"
 #include "models/presets.h"
 #include "models/tape_pool.h"
@@ -124,7 +125,7 @@ Var Transformer::feed_forward(const Linear& inner, const Linear& outer, Var x, c
               site + kOuter);
 }
 
-Var Transformer::encode(Tape& tape, const Batch& batch, const Pass& pass, Traces* traces) const {
+Var Transformer::encode(Tape& tape, const Batch& batch, const Pass& pass, Traces* traces, const WhatIf* what_if) const {
   Var x = drop(embed(tape, source_, source_position_, by_item(tape, batch.source), 0), settings_.dropout, pass,
                kSourceWords);
   for (std::size_t i = 0; i < encoder_.size(); ++i) {
@@ -132,6 +133,12 @@ Var Transformer::encode(Tape& tape, const Batch& batch, const Pass& pass, Traces
     const std::uint64_t site = encoder_site(i);
     AttendOptions options = looking(pass, site + kSelfWeights);
     options.lengths = batch.lengths;
+    const std::optional<Edits> edits = edits_of(what_if, {.kind = LookKind::kEncoder,
+                                                          .layer = static_cast<std::int64_t>(i),
+                                                          .heads = settings_.heads,
+                                                          .queries = x[1],
+                                                          .keys = x[1]});
+    if (edits) options.edits = &*edits;
     const Var seen = before(layer.self_norm, x);
     MultiHeadMemory memory = layer.self.remember(seen, seen);
     MultiHeadResult self = layer.self.read(seen, memory, options);
@@ -198,59 +205,49 @@ Var Transformer::logits(Tape& tape, const Batch& batch) const {
   return output_.logits(read(tape, batch, {}, nullptr), places_by_item(tape, batch), batch);
 }
 
+namespace {
+
+std::vector<Tensor> all_weights(const std::vector<MultiHeadTrace>& layers) {
+  std::vector<Tensor> made;
+  for (const MultiHeadTrace& layer : layers) made.push_back(layer.all_weights());
+  return made;
+}
+
+}  // namespace
+
 std::vector<Tensor> Transformer::all_attention(const Batch& batch) const {
-  Tape tape;
+  const PooledTape pooled(this);
   Traces traces;
-  read(tape, batch, {}, &traces);
-  return maps_of(batch, attention_shape(), [&](const MapPlace& place) {
-    return traces.cross[static_cast<std::size_t>(place.layer)].weights(
-        {.item = place.row, .head = place.head, .queries = Range{0, place.steps}});
-  });
+  read(*pooled, batch, {}, &traces);
+  const std::vector<Tensor> layers = all_weights(traces.cross);
+  std::vector<Tensor> made;
+  for (std::int64_t row = 0; row < batch.size(); ++row) {
+    made.push_back(item_of(layers, row, target_steps(batch, row), batch.lengths[static_cast<std::size_t>(row)]));
+  }
+  return made;
 }
 
 std::vector<EveryMap> Transformer::every_attention(const Batch& batch) const {
   const PooledTape pooled(this);
-  Tape& tape = *pooled;
   Traces traces;
-  read(tape, batch, {}, &traces);
-  struct Kind {
-    HeadMaps EveryMap::*to;
-    const std::vector<MultiHeadTrace>& layers;
-    std::vector<Tensor> lengths;  // of values, [batch, heads, keys] a layer
-  };
-  std::vector<Kind> kinds;
-  const auto add = [&](HeadMaps EveryMap::*to, const std::vector<MultiHeadTrace>& layers,
-                       const std::vector<MultiHeadMemory>& memories, const auto& heads_at) {
-    Kind& kind = kinds.emplace_back(Kind{to, layers, {}});
-    for (std::size_t i = 0; i < layers.size(); ++i) kind.lengths.push_back(heads_at(i).value_lengths(memories[i]));
-  };
-  add(
-      &EveryMap::cross, traces.cross, traces.cross_read, [&](std::size_t i) -> auto& { return decoder_[i].cross; });
-  add(
-      &EveryMap::encoder, traces.encoder,
-      traces.encoder_read, [&](std::size_t i) -> auto& { return encoder_[i].self; });
-  add(
-      &EveryMap::decoder, traces.decoder,
-      traces.decoder_read, [&](std::size_t i) -> auto& { return decoder_[i].self; });
+  read(*pooled, batch, {}, &traces);
+  const std::vector<Tensor> cross = all_weights(traces.cross), encoder = all_weights(traces.encoder),
+                            decoder = all_weights(traces.decoder);
+  std::vector<Tensor> cross_norms, encoder_norms, decoder_norms;
+  for (std::size_t i = 0; i < encoder_.size(); ++i) {
+    encoder_norms.push_back(encoder_[i].self.value_lengths(traces.encoder_read[i]));
+  }
+  for (std::size_t i = 0; i < decoder_.size(); ++i) {
+    cross_norms.push_back(decoder_[i].cross.value_lengths(traces.cross_read[i]));
+    decoder_norms.push_back(decoder_[i].self.value_lengths(traces.decoder_read[i]));
+  }
   std::vector<EveryMap> made(static_cast<std::size_t>(batch.size()));
   for (std::int64_t row = 0; row < batch.size(); ++row) {
     const std::int64_t steps = target_steps(batch, row), source = batch.lengths[static_cast<std::size_t>(row)];
-    for (const Kind& kind : kinds) {
-      if (kind.layers.empty()) continue;
-      const AttentionShape shape{static_cast<std::int64_t>(kind.layers.size()), settings_.heads};
-      const std::int64_t queries = kind.to == &EveryMap::encoder ? source : steps;
-      const std::int64_t keys = kind.to == &EveryMap::decoder ? steps : source;
-      HeadMaps& maps = made[static_cast<std::size_t>(row)].*kind.to;
-      maps.weights = heads_of(shape, queries, keys, [&](std::int64_t layer, std::int64_t head) {
-        return kind.layers[static_cast<std::size_t>(layer)].weights(
-            {.item = row, .head = head, .queries = Range{0, queries}});
-      });
-      maps.norms = Tensor::empty({shape.layers, shape.heads, keys});
-      for (std::int64_t layer = 0; layer < shape.layers; ++layer) {
-        const Tensor lengths = kind.lengths[static_cast<std::size_t>(layer)].slice(0, row, row + 1).slice(2, 0, keys);
-        maps.norms.slice(0, layer, layer + 1).copy_from(lengths);
-      }
-    }
+    EveryMap& all = made[static_cast<std::size_t>(row)];
+    all.cross = {item_of(cross, row, steps, source), item_of(cross_norms, row, source)};
+    if (!encoder.empty()) all.encoder = {item_of(encoder, row, source, source), item_of(encoder_norms, row, source)};
+    all.decoder = {item_of(decoder, row, steps, steps), item_of(decoder_norms, row, steps)};
   }
   return made;
 }
@@ -259,13 +256,32 @@ std::vector<EveryMap> Transformer::every_attention(const Batch& batch) const {
 // those of the source are there once for all rows of a source.
 class Transformer::Steps : public Decoding {
  public:
-  Steps(const Transformer& model, const Batch& batch)
-      : model_(model), pooled_(&model), rows_(batch.lengths), layers_(model.decoder_.size()) {
+  Steps(const Transformer& model, const Batch& batch, const DecodeOptions& options)
+      : model_(model),
+        options_(options),
+        pooled_(&model),
+        lengths_(batch.lengths),
+        rows_(batch.lengths),
+        layers_(model.decoder_.size()),
+        cross_looks_(model.shape_of(LookKind::kCross)),
+        own_looks_(model.shape_of(LookKind::kDecoder)) {
     const LossOptions no_options;
-    const Var encoded = model.encode(tape_, batch, Pass{no_options, batch.ids});
+    Traces traces;
+    const bool everything = options.keeps == Keeps::kEverything;
+    const Var encoded =
+        model.encode(tape_, batch, Pass{no_options, batch.ids}, everything ? &traces : nullptr, options.what_if);
+    encoder_weights_ = all_weights(traces.encoder);
+    for (std::size_t i = 0; i < traces.encoder.size(); ++i) {
+      encoder_norms_.push_back(model.encoder_[i].self.value_lengths(traces.encoder_read[i]));
+    }
     for (std::size_t i = 0; i < layers_.size(); ++i) {
       const MultiHead& cross = model.decoder_[i].cross;
-      for (const MultiHeadMemory::Part& part : cross.prepare(cross.remember(encoded, encoded)).parts) {
+      const MultiHeadMemory memory = cross.remember(encoded, encoded);
+      if (everything) {
+        cross_norms_.push_back(cross.value_lengths(memory));
+        length_maps_.push_back(model.decoder_[i].self.length_maps(tape_));
+      }
+      for (const MultiHeadMemory::Part& part : cross.prepare(memory).parts) {
         layers_[i].cross.push_back({kept(part.prepared), kept(part.values)});
       }
       layers_[i].by_place = looks_by_place(cross.settings().lines[0]);
@@ -278,6 +294,8 @@ class Transformer::Steps : public Decoding {
     tape_.reset();
     if (rows_.sources_left()) leave();
     const std::int64_t count = rows_.count();
+    if (options_.keeps != Keeps::kNothing) cross_looks_.begin(count, layers_[0].cross[0].values[2]);
+    if (options_.keeps == Keeps::kEverything) own_looks_.begin(count, rows_.step() + 1);
     const LossOptions no_options;
     const Pass pass{no_options, {}};
     Var x = model_.embed(tape_, model_.target_, model_.target_position_, rows_.words(tape_, {count, 1}), rows_.step());
@@ -292,9 +310,30 @@ class Transformer::Steps : public Decoding {
     return model_.output_(reshape(x, {count, model_.settings_.width})).value();
   }
 
+  EveryMap looked(std::int64_t source, std::span<const std::int32_t> path) const override {
+    const auto steps = static_cast<std::int64_t>(path.size());
+    const std::int64_t length = lengths_[static_cast<std::size_t>(source)];
+    EveryMap made{.cross = {.weights = cross_looks_.along(path, length)}};
+    if (options_.keeps != Keeps::kEverything) return made;
+    made.cross.norms = item_of(cross_norms_, source, length);
+    if (!encoder_weights_.empty()) {
+      made.encoder = {item_of(encoder_weights_, source, length, length), item_of(encoder_norms_, source, length)};
+    }
+    made.decoder.weights = own_looks_.along(path, steps);
+    std::vector<Tensor> norms;
+    for (std::size_t i = 0; i < layers_.size(); ++i) {
+      std::vector<Tensor> values;
+      for (const Cached& part : layers_[i].self) values.push_back(part.values.along(path, part.groups));
+      norms.push_back(model_.decoder_[i].self.value_lengths(values, length_maps_[i]));
+    }
+    made.decoder.norms = item_of(norms, 0, steps);
+    return made;
+  }
+
  private:
   struct Cached {  // of a part of the heads
     StepCache keys, values, tokens;
+    std::int64_t groups = 1;  // of values
   };
   struct Crossed {
     Tensor prepared, values;
@@ -332,17 +371,34 @@ class Transformer::Steps : public Decoding {
       now = by_head ? all : reshape(all, {all[0], all[2], all[3]});
     };
     for (std::size_t i = 0; i < cached.size(); ++i) {
+      cached[i].groups = memory.parts[i].values[1];
       extend(cached[i].keys, memory.parts[i].keys);
       extend(cached[i].values, memory.parts[i].values);
       extend(cached[i].tokens, memory.parts[i].tokens);
     }
-    const Var output = heads.read(x, memory, {.first_query = rows_.step(), .draws = false}).output;
+    AttendOptions asked{.first_query = rows_.step(), .draws = false};
+    asked.weights = options_.keeps == Keeps::kEverything;
+    const std::optional<Edits> edits = edits_of(options_.what_if, place(LookKind::kDecoder, at, 1, rows_.step() + 1));
+    if (edits) asked.edits = &*edits;
+    const MultiHeadResult read = heads.read(x, memory, asked);
+    if (options_.keeps == Keeps::kEverything) {
+      own_looks_.add(static_cast<std::int64_t>(at), read.trace.all_weights(), 1);
+    }
     for (const MultiHeadMemory::Part& part : memory.parts) {  // the next layer's go where these are in the cache
       for (const Var each : {part.keys, part.values, part.tokens}) {
         if (each.defined()) tape_.release(each);
       }
     }
-    return output;
+    return read.output;
+  }
+
+  LookPlace place(LookKind kind, std::size_t layer, std::int64_t queries, std::int64_t keys) const {
+    return {.kind = kind,
+            .layer = static_cast<std::int64_t>(layer),
+            .heads = model_.settings_.heads,
+            .queries = queries,
+            .keys = keys,
+            .step = rows_.step()};
   }
 
   // All rows of a source look at the same keys, which are not copied for them: side by side, or if the mechanism minds
@@ -355,26 +411,43 @@ class Transformer::Steps : public Decoding {
       memory.parts.push_back({.values = tape_.constant(part.values)});
       if (part.prepared.defined()) memory.parts.back().prepared = tape_.constant(part.prepared);
     }
-    const AttendOptions options{.lengths = rows_.lengths(), .first_query = rows_.step(), .draws = false};
     const std::int64_t count = rows_.sources(), width = rows_.width(), wide = x[2];
+    const auto look = [&](Var queries, std::int64_t first) {
+      AttendOptions asked{.lengths = rows_.lengths(), .first_query = rows_.step(), .draws = false};
+      asked.weights = options_.keeps != Keeps::kNothing;
+      const std::optional<Edits> edits =
+          edits_of(options_.what_if, place(LookKind::kCross, at, queries[1], layer.cross[0].values[2]));
+      if (edits) asked.edits = &*edits;
+      const MultiHeadResult read = heads.read(queries, memory, asked);
+      if (options_.keeps != Keeps::kNothing) {
+        cross_looks_.add(static_cast<std::int64_t>(at), read.trace.all_weights(), width, first);
+      }
+      return read.output;
+    };
     const Var groups = reshape(x, {count, width, wide});
-    if (width <= 1 || !layer.by_place) return reshape(heads.read(groups, memory, options).output, x.shape());
+    if (width <= 1 || !layer.by_place) return reshape(look(groups, 0), x.shape());
     std::vector<Var> all;
-    for (std::int64_t i = 0; i < width; ++i) {
-      all.push_back(heads.read(slice(groups, 1, i, i + 1), memory, options).output);
-    }
+    for (std::int64_t i = 0; i < width; ++i) all.push_back(look(slice(groups, 1, i, i + 1), i));
     return reshape(concat(all, 1), x.shape());
   }
 
   const Transformer& model_;
+  const DecodeOptions options_;
   PooledTape pooled_;
   Tape& tape_ = *pooled_;
+  const std::vector<std::int32_t> lengths_;  // of all sources of the batch
   DecodingRows rows_;
   std::vector<Layer> layers_;
+  // What it keeps. Of each layer, of all sources of the batch: weights and norms that no step changes, and what makes
+  // norms of the values that steps leave.
+  KeptLooks cross_looks_, own_looks_;
+  std::vector<Tensor> encoder_weights_, encoder_norms_, cross_norms_, length_maps_;
 };
 
-std::unique_ptr<Decoding> Transformer::decode(const Batch& sources) const {
-  return std::make_unique<Steps>(*this, sources);
+std::unique_ptr<Decoding> Transformer::decode(const Batch& sources, const DecodeOptions& options) const {
+  check(options.what_if == nullptr || sources.size() == 1, "what if: a batch of ", sources.size(),
+        " sources, expected 1");
+  return std::make_unique<Steps>(*this, sources, options);
 }
 
 namespace {

@@ -55,9 +55,12 @@ class Transformer : public SequenceModel {
 
   Loss loss(Tape& tape, const Batch& batch, const LossOptions& options = {}) const override;
   Var logits(Tape& tape, const Batch& batch) const override;
-  std::unique_ptr<Decoding> decode(const Batch& sources) const override;
+  std::unique_ptr<Decoding> decode(const Batch& sources, const DecodeOptions& options = {}) const override;
   std::int64_t target_words() const override { return settings_.target_words; }
   AttentionShape attention_shape() const override { return {settings_.decoder_layers, settings_.heads}; }
+  AttentionShape shape_of(LookKind kind) const override {
+    return {kind == LookKind::kEncoder ? settings_.encoder_layers : settings_.decoder_layers, settings_.heads};
+  }
   std::vector<Tensor> all_attention(const Batch& batch) const override;
   std::vector<EveryMap> every_attention(const Batch& batch) const override;
 
@@ -91,7 +94,9 @@ class Transformer : public SequenceModel {
     std::vector<MultiHeadTrace> encoder, decoder, cross;
     std::vector<MultiHeadMemory> encoder_read, decoder_read, cross_read;  // what they looked at
   };
-  Var encode(Tape& tape, const Batch& batch, const Pass& pass, Traces* traces = nullptr) const;  // [batch, time, width]
+  // [batch, time, width]
+  Var encode(Tape& tape, const Batch& batch, const Pass& pass, Traces* traces = nullptr,
+             const WhatIf* what_if = nullptr) const;
   Var read(Tape& tape, const Batch& batch, const LossOptions& options, Traces* traces) const;  // [batch · steps, width]
 
   TransformerSettings settings_;

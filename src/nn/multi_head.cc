@@ -2,10 +2,13 @@
 
 #include <algorithm>
 #include <cmath>
-#include <functional>
+#include <vector>
 
 #include "attention/mechanism.h"
 #include "base/check.h"
+#include "base/pool.h"
+#include "kernels/gemm.h"
+#include "regard/autograd/ops.h"
 #include "regard/nn/stack.h"
 
 namespace regard {
@@ -74,6 +77,22 @@ Tensor MultiHeadTrace::weights(const AskedWeights& asked) const {
     return part.trace.weights(own);
   }
   fail(ErrorKind::kInput, "weights: there is no head ", asked.head);
+}
+
+Tensor MultiHeadTrace::all_weights() const {
+  if (parts.size() == 1) return parts[0].trace.all_weights();
+  std::int64_t heads = 0;
+  for (const Part& part : parts) heads += static_cast<std::int64_t>(part.heads->size());
+  Tensor made;
+  for (const Part& part : parts) {
+    const Tensor own = part.trace.all_weights();
+    if (!made.defined()) made = Tensor::zeros(own.shape().with(1, heads), own.dtype());
+    for (std::int64_t i = 0; i < own[1]; ++i) {
+      const std::int64_t head = (*part.heads)[static_cast<std::size_t>(i)];
+      made.slice(1, head, head + 1).copy_from(own.slice(1, i, i + 1));
+    }
+  }
+  return made;
 }
 
 MultiHeadTrace MultiHeadTrace::keep() const {
@@ -161,64 +180,47 @@ MultiHeadMemory MultiHead::prepare(const MultiHeadMemory& memory) const {
   return made;
 }
 
-namespace {
-
-// W·Wᵀ of a dense matrix, so that |v·W|² = v·(W·Wᵀ)·vᵀ: as wide as v, not as W.
-Tensor with_itself(const Tensor& matrix) {
-  const std::int64_t rows = matrix[0], columns = matrix[1];
-  const Tensor wide = matrix.to(DType::kF64);
-  Tensor made = Tensor::empty({rows, rows}, DType::kF64);
-  for (std::int64_t i = 0; i < rows; ++i) {
-    for (std::int64_t j = 0; j < rows; ++j) {
-      double sum = 0;
-      for (std::int64_t c = 0; c < columns; ++c) {
-        sum += wide.data<double>()[i * columns + c] * wide.data<double>()[j * columns + c];
-      }
-      made.data<double>()[i * rows + j] = sum;
-    }
-  }
-  return made.to(matrix.dtype());
+Tensor MultiHead::length_maps(Tape& tape) const {
+  const Tensor matrix = output_.weight().value.to(DType::kF32);
+  const Var heads = tape.constant(matrix.reshape({settings_.heads, settings_.value_width, settings_.output}));
+  return matmul(heads, transpose(heads, 1, 2)).value().clone();
 }
 
-template <class T>
-void lengths_of(const Tensor& values, const Tensor& mapped, const std::function<float&(std::int64_t row)>& length) {
-  const std::int64_t width = values[1];
-  for (std::int64_t row = 0; row < values[0]; ++row) {
-    const T *const a = values.data<T>() + row * width, *const b = mapped.data<T>() + row * width;
-    double sum = 0;
-    for (std::int64_t c = 0; c < width; ++c) sum += static_cast<double>(a[c]) * static_cast<double>(b[c]);
-    length(row) = static_cast<float>(std::sqrt(std::max(sum, 0.0)));
-  }
-}
-
-}  // namespace
-
-Tensor MultiHead::value_lengths(const MultiHeadMemory& memory) const {
+// |v·W|² = v·(W·Wᵀ)·vᵀ: as wide as v, not as W.
+Tensor MultiHead::value_lengths(std::span<const Tensor> values, const Tensor& length_maps) const {
+  check(values.size() == parts_.size(), "MultiHead: values of ", values.size(), " parts, expected ", parts_.size());
   const std::int64_t width = settings_.value_width;
-  const Tensor& matrix = output_.weight().value;
   Tensor made;
   for (std::size_t i = 0; i < parts_.size(); ++i) {
-    const Var values = memory.parts[i].values;
-    Tape& tape = values.tape();
-    const std::int64_t batch = values[0], groups = values[1], keys = values[2];
-    if (!made.defined()) made = Tensor::zeros({batch, settings_.heads, keys});
+    const Tensor own = values[i].to(DType::kF32);
+    const std::int64_t batch = own[0], groups = own[1], keys = own[2];
+    if (!made.defined()) made = Tensor::empty({batch, settings_.heads, keys});
     const auto count = static_cast<std::int64_t>(parts_[i].heads->size());
-    for (std::int64_t h = 0; h < count; ++h) {
+    parallel(static_cast<std::size_t>(batch * count), [&](std::size_t index) {
+      const std::int64_t item = static_cast<std::int64_t>(index) / count, h = static_cast<std::int64_t>(index) % count;
       const std::int64_t head = (*parts_[i].heads)[static_cast<std::size_t>(h)], group = h / (count / groups);
-      const Var own = reshape(slice(values, 1, group, group + 1), {batch * keys, width});
-      const Var mapped = matmul(own, tape.constant(with_itself(matrix.slice(0, head * width, (head + 1) * width))));
-      const auto length = [&](std::int64_t row) -> float& {
-        return made.data<float>()[(row / keys * settings_.heads + head) * keys + row % keys];
-      };
-      if (own.dtype() == DType::kF64) {
-        lengths_of<double>(own.value(), mapped.value(), length);
-      } else {
-        lengths_of<float>(own.value(), mapped.value(), length);
+      const float* const map = length_maps.data<float>() + head * width * width;
+      const float* const v = own.data<float>() + (item * groups + group) * keys * width;
+      float* const to = made.data<float>() + (item * settings_.heads + head) * keys;
+      const auto rows = static_cast<std::size_t>(keys), wide = static_cast<std::size_t>(width);
+      std::vector<float> mapped(rows * wide);
+      gemm(matrix(v, rows, wide), matrix(map, wide, wide), matrix(mapped.data(), rows, wide));
+      for (std::size_t key = 0; key < rows; ++key) {
+        double sum = 0;
+        for (std::size_t at = key * wide; at < (key + 1) * wide; ++at) {
+          sum += static_cast<double>(mapped[at]) * static_cast<double>(v[at]);
+        }
+        to[key] = static_cast<float>(std::sqrt(std::max(sum, 0.0)));
       }
-      tape.release(mapped);
-    }
+    });
   }
   return made;
+}
+
+Tensor MultiHead::value_lengths(const MultiHeadMemory& memory) const {
+  std::vector<Tensor> values;
+  for (const MultiHeadMemory::Part& part : memory.parts) values.push_back(part.values.value());
+  return value_lengths(values, length_maps(memory.parts[0].values.tape()));
 }
 
 MultiHeadResult MultiHead::operator()(Var queries, Var keys, Var values, const AttendOptions& options) const {

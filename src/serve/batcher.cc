@@ -177,14 +177,14 @@ void Batcher::translate(std::vector<Job>& jobs, const std::stop_token& stop) {
   struct Place {
     std::size_t job, line;
   };
-  using Key = std::tuple<std::size_t, std::int64_t, std::int64_t>;
+  using Key = std::tuple<std::size_t, std::int64_t, std::int64_t, Keeps>;
   std::vector<std::pair<Key, Place>> places;
   std::vector<Outcome> outcomes(jobs.size());
   for (std::size_t j = 0; j < jobs.size(); ++j) {
     outcomes[j].found.resize(jobs[j].lines.size());
     for (std::size_t i = 0; i < jobs[j].lines.size(); ++i) {
       const Line& line = jobs[j].lines[i];
-      places.push_back({{line.model, line.beam, line.best}, {j, i}});
+      places.push_back({{line.model, line.beam, line.best, line.keeps}, {j, i}});
     }
   }
   std::stable_sort(places.begin(), places.end(), [](const auto& a, const auto& b) { return a.first < b.first; });

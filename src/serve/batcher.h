@@ -35,6 +35,7 @@ class Batcher {
     std::size_t model = 0;
     std::int64_t beam = 5, best = 1;
     std::string text = {};
+    Keeps keeps = Keeps::kNothing;
   };
   enum class End : std::uint8_t {
     kDone,

@@ -28,10 +28,24 @@ std::string_view openapi_json() {
         "layer": {"type": "integer", "minimum": 0},
         "head": {"type": "integer", "minimum": -1, "description": "-1: the mean of all"}}}]},
       "stream": {"type": "boolean", "default": false, "description": "server-sent events: token by token"},
+      "trace": {"type": "boolean", "default": false, "description": "the answer is a trace file of all maps"},
       "api_key": {"type": "string"}, "secret": {"type": "string"}}},
     "Translated": {"type": "object", "required": ["translatedText"], "properties": {
       "translatedText": {"$ref": "#/components/schemas/Texts"},
       "detectedLanguage": {}, "alternatives": {"type": "array"}, "alignment": {}, "attention": {}}},
+    "Edit": {"type": "object", "required": ["q"], "additionalProperties": false, "properties": {
+      "q": {"type": "string"}, "source": {"type": "string"}, "target": {"type": "string"}, "model": {"type": "string"},
+      "alternatives": {"type": "integer", "minimum": 0}, "beam": {"type": "integer", "minimum": 1},
+      "mute": {"type": "array", "items": {"type": "object", "required": ["layer", "head"], "properties": {
+        "map": {"type": "string", "enum": ["cross", "encoder", "decoder"], "default": "cross"},
+        "layer": {"type": "integer"}, "head": {"type": "integer"}}}},
+      "hide": {"type": "array", "items": {"type": "integer"}, "description": "tokens of the source"},
+      "pin": {"type": "array", "items": {"type": "object", "required": ["target"], "properties": {
+        "target": {"type": "integer"}, "source": {"type": "integer"},
+        "weights": {"type": "array", "items": {"type": "number"}},
+        "layer": {"type": "integer"}, "head": {"type": "integer"}}}},
+      "prefix": {"type": "array", "items": {"type": "string"}, "description": "pieces that the translation begins with"},
+      "attention": {}, "trace": {"type": "boolean"}, "api_key": {"type": "string"}}},
     "Align": {"type": "object", "required": ["q", "translation"], "additionalProperties": false, "properties": {
       "q": {"$ref": "#/components/schemas/Texts"}, "translation": {"$ref": "#/components/schemas/Texts"},
       "source": {"type": "string"}, "target": {"type": "string"}, "model": {"type": "string"},
@@ -66,6 +80,9 @@ std::string_view openapi_json() {
     "responses": {"200": {"description": "the translations", "content": {
       "application/json": {"schema": {"$ref": "#/components/schemas/Translated"}}, "text/event-stream": {}}},
       "default": {"$ref": "#/components/responses/Error"}}}},
+  "/edit": {"post": {"summary": "what if it looked elsewhere", "requestBody": {"required": true, "content": {
+      "application/json": {"schema": {"$ref": "#/components/schemas/Edit"}}}},
+    "responses": {"200": {"description": "before and after"}, "default": {"$ref": "#/components/responses/Error"}}}},
   "/align": {"post": {"summary": "which words of given pairs belong together", "requestBody": {"required": true,
       "content": {"application/json": {"schema": {"$ref": "#/components/schemas/Align"}}}},
     "responses": {"200": {"description": "units and links"}, "default": {"$ref": "#/components/responses/Error"}}}},

@@ -234,7 +234,7 @@ PairsRequest pairs_of(const Json& request, const Limits& limits) {
 TranslateRequest translate_request(std::string_view body, std::string_view type, const Limits& limits) {
   return reading(body, type, [&](const Json& request) {
     request.allow_only({"q", "source", "target", "model", "format", "alternatives", "beam", "alignment", "attention",
-                        "level", "threshold", "stream", "api_key", "secret"});
+                        "level", "threshold", "stream", "trace", "api_key", "secret"});
     TranslateRequest made;
     std::size_t total = 0;
     made.texts = texts_of(request, "q", limits, total, made.many);
@@ -247,9 +247,13 @@ TranslateRequest translate_request(std::string_view body, std::string_view type,
     if (flag(request, "alignment")) made.alignment = {level_of(request), threshold_of(request)};
     made.attention = attention_of(request);
     made.stream = flag(request, "stream");
+    made.trace = flag(request, "trace");
     made.key = key_of(request);
     if (made.html && (made.alignment || made.attention || made.stream)) {
       refuse(400, "format html goes without alignment, attention and stream");
+    }
+    if (made.trace && (made.html || made.stream || made.alignment || made.attention || made.many)) {
+      refuse(400, "trace goes without format html, stream, alignment, attention and an array of texts");
     }
     if (made.stream && made.many) refuse(400, "stream: q is an array, expected one text");
     if (made.stream && (made.alternatives > 0 || made.alignment)) {
@@ -258,6 +262,73 @@ TranslateRequest translate_request(std::string_view body, std::string_view type,
     if (made.stream && request.find("beam") && made.beam != 1) {
       refuse(400, "beam: ", made.beam, ", expected 1 with stream: a word that was sent cannot be taken back");
     }
+    return made;
+  });
+}
+
+EditRequest edit_request(std::string_view body, std::string_view type, const Limits& limits) {
+  return reading(body, type, [&](const Json& request) {
+    request.allow_only({"q", "source", "target", "model", "alternatives", "beam", "mute", "hide", "pin", "prefix",
+                        "attention", "trace", "api_key"});
+    EditRequest made;
+    std::size_t total = 0;
+    bool many = false;
+    made.text = std::move(texts_of(request, "q", limits, total, many)[0]);
+    if (many) refuse(400, "q: an array, expected one text");
+    if (made.text.find('\n') != std::string::npos) refuse(400, "q: a text of several lines, expected one line");
+    made.languages = languages_of(request);
+    made.alternatives = whole(request, "alternatives", 0, 0, limits.alternatives);
+    made.beam = whole(request, "beam", std::min<std::int64_t>(5, limits.beam), 1, limits.beam);
+    made.attention = attention_of(request);
+    made.trace = flag(request, "trace");
+    made.key = key_of(request);
+    const auto each_of = [&](std::string_view key, const auto& read) {
+      const std::optional<Json> found = request.find(key);
+      if (!found || found->is_null()) return;
+      const std::vector<Json> all = found->array();
+      if (all.size() > static_cast<std::size_t>(limits.tokens)) {
+        refuse(413, key, ": ", all.size(), " of them, expected at most ", limits.tokens);
+      }
+      for (const Json& each : all) read(each);
+    };
+    const auto optional_place = [](const Json& from, std::string_view key) {
+      const std::optional<Json> found = from.find(key);
+      return found && !found->is_null() ? found->integer(0, 1000) : -1;
+    };
+    each_of("mute", [&](const Json& each) {
+      each.allow_only({"map", "layer", "head"});
+      const std::string map = short_text(each, "map", "cross", kLongestName);
+      WhatIf::Head head{.layer = each.at("layer").integer(0, 1000), .head = each.at("head").integer(0, 1000)};
+      if (map == "encoder") {
+        head.kind = LookKind::kEncoder;
+      } else if (map == "decoder") {
+        head.kind = LookKind::kDecoder;
+      } else if (map != "cross") {
+        refuse(400, "mute.map: ", json_quote(map), ", expected cross, encoder or decoder");
+      }
+      made.muted.push_back(head);
+    });
+    each_of("hide", [&](const Json& each) { made.hidden.push_back(each.integer(0, limits.tokens)); });
+    each_of("pin", [&](const Json& each) {
+      each.allow_only({"target", "source", "weights", "layer", "head"});
+      EditRequest::Pin pin{.target = each.at("target").integer(0, 1'000'000)};
+      if (const std::optional<Json> weights = each.find("weights")) {
+        const std::vector<Json> all = weights->array();
+        total += all.size() * sizeof(float);
+        if (total > limits.body) refuse(413, "pin: too many weights");
+        for (const Json& weight : all) pin.weights.push_back(static_cast<float>(weight.number(0, 1000)));
+        if (all.empty() || each.find("source")) refuse(400, "pin: expected source, or weights and no source");
+      } else {
+        pin.source = each.at("source").integer(0, limits.tokens);
+      }
+      pin.layer = optional_place(each, "layer");
+      pin.head = optional_place(each, "head");
+      made.pins.push_back(std::move(pin));
+    });
+    each_of("prefix", [&](const Json& each) {
+      if (each.text().size() > kLongestKey) refuse(400, "prefix: a piece of ", each.text().size(), " bytes");
+      made.prefix.emplace_back(each.text());
+    });
     return made;
   });
 }

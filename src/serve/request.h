@@ -13,6 +13,7 @@
 #include <string_view>
 #include <vector>
 
+#include "models/what_if.h"
 #include "serve/limits.h"
 #include "tasks/alignment.h"
 
@@ -50,6 +51,25 @@ struct TranslateRequest {
   std::int64_t alternatives = 0, beam = 5;
   std::optional<AlignmentAsked> alignment = {};
   std::optional<AttentionAsked> attention = {};
+  bool trace = false;  // the answer is a trace
+  std::string key = {};
+};
+
+struct EditRequest {
+  struct Pin {
+    std::int64_t target = 0, source = 0;
+    std::int64_t layer = -1, head = -1;
+    std::vector<float> weights = {};  // none: 1 at `source`
+  };
+  std::string text;
+  Languages languages = {};
+  std::int64_t alternatives = 0, beam = 5;
+  std::vector<WhatIf::Head> muted = {};
+  std::vector<std::int64_t> hidden = {};
+  std::vector<Pin> pins = {};
+  std::vector<std::string> prefix = {};
+  std::optional<AttentionAsked> attention = {};
+  bool trace = false;
   std::string key = {};
 };
 
@@ -89,6 +109,7 @@ inline constexpr std::int64_t kMostLabRows = 64, kMostLabWidth = 64;
 
 // They throw a Refusal: 400 for what makes no sense, 413 for too much, 415 for a body of another type.
 TranslateRequest translate_request(std::string_view body, std::string_view type, const Limits& limits);
+EditRequest edit_request(std::string_view body, std::string_view type, const Limits& limits);
 PairsRequest align_request(std::string_view body, std::string_view type, const Limits& limits);
 PairsRequest score_request(std::string_view body, std::string_view type, const Limits& limits);
 DetectRequest detect_request(std::string_view body, std::string_view type, const Limits& limits);

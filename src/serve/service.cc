@@ -10,6 +10,7 @@
 #include "base/check.h"
 #include "io/json.h"
 #include "serve/answers.h"
+#include "serve/edit.h"
 #include "serve/html.h"
 #include "serve/lab.h"
 #include "serve/pages.h"
@@ -199,6 +200,10 @@ std::string translated_json(const TranslateRequest& request, const std::vector<P
   return out.end_object().text();
 }
 
+HttpAnswer trace_answer(std::string bytes, const std::string& language) {
+  return {.body = std::move(bytes), .type = "application/octet-stream", .headers = {{"X-Regard-Language", language}}};
+}
+
 void check_tokens(const Tokenizer& tokenizer, std::string_view line, std::string_view field, const Limits& limits) {
   const std::size_t count = tokenizer.ids(line).size();
   if (count > static_cast<std::size_t>(limits.tokens)) {
@@ -211,21 +216,24 @@ void check_tokens(const Tokenizer& tokenizer, std::string_view line, std::string
 Service::Service(const Models& models, Settings settings)
     : models_(models),
       settings_(std::move(settings)),
-      batcher_(settings_.limits, [this](const Batcher::Line& like, std::span<const std::string> lines,
-                                        const Context& context) {
-        return models_.all()[like.model].translator.translate(lines, {.beam = like.beam, .best = like.best}, context);
-      }) {}
+      batcher_(settings_.limits,
+               [this](const Batcher::Line& like, std::span<const std::string> lines, const Context& context) {
+                 TranslateSettings how{.beam = like.beam, .best = like.best};
+                 how.keeps = like.keeps;
+                 how.beams = like.keeps == Keeps::kEverything;  // who wants a trace
+                 return models_.all()[like.model].translator.translate(lines, how, context);
+               }) {}
 
 Service::~Service() = default;
 
 const std::vector<Service::Route>& Service::routes() {
   static const std::vector<Route> all = {
-      {"POST", "/translate", &Service::translate}, {"POST", "/align", &Service::align},
-      {"POST", "/score", &Service::score},         {"POST", "/detect", &Service::detect},
-      {"POST", "/attend", &Service::attend},       {"GET", "/languages", &Service::languages},
-      {"GET", "/models", &Service::models},        {"GET", "/mechanisms", &Service::mechanisms},
-      {"GET", "/health", &Service::health},        {"GET", "/metrics", &Service::metrics},
-      {"GET", "/openapi.json", &Service::openapi},
+      {"POST", "/translate", &Service::translate},  {"POST", "/edit", &Service::edit},
+      {"POST", "/align", &Service::align},          {"POST", "/score", &Service::score},
+      {"POST", "/detect", &Service::detect},        {"POST", "/attend", &Service::attend},
+      {"GET", "/languages", &Service::languages},   {"GET", "/models", &Service::models},
+      {"GET", "/mechanisms", &Service::mechanisms}, {"GET", "/health", &Service::health},
+      {"GET", "/metrics", &Service::metrics},       {"GET", "/openapi.json", &Service::openapi},
   };
   return all;
 }
@@ -323,14 +331,19 @@ void Service::translate(const AskedPointer& asked) {
     } else {
       plan.lines = lines_of(each);
     }
-    if ((request->alignment || request->attention || request->stream) && plan.lines.size() != 1) {
-      throw Refusal(400, "q: a text of several lines, expected one line with alignment, attention or stream");
+    const bool looks = request->alignment || request->attention || request->trace;
+    if ((looks || request->stream) && plan.lines.size() != 1) {
+      throw Refusal(400, "q: a text of several lines, expected one line with alignment, attention, trace or stream");
     }
     for (const std::string& line : plan.lines) {
       plan.numbers.push_back(is_blank(line) ? -1 : static_cast<std::ptrdiff_t>(job.lines.size()));
       if (is_blank(line)) continue;
       const std::int64_t best = request->alternatives + 1;
+      const bool tags = plan.html && plan.html->has_tags(plan.numbers.size() - 1);
       job.lines.push_back({.model = plan.model, .beam = std::max(request->beam, best), .best = best, .text = line});
+      if (!looks && !tags) continue;
+      check_weights(models_.all()[plan.model].translator, line, request->trace, settings_.limits);
+      job.lines.back().keeps = request->trace ? Keeps::kEverything : Keeps::kSource;
     }
     plans->push_back(std::move(plan));
   }
@@ -384,10 +397,34 @@ void Service::translate(const AskedPointer& asked) {
   }
   job.done = [this, asked, request, plans](const Batcher::Outcome& outcome) {
     const Context context{.threads = settings_.limits.threads, .cancel = asked->reply->gone()};
+    if (request->trace) {
+      const Plan& plan = (*plans)[0];
+      const Translator::Translation nothing{{Translator::Result()}};
+      const Traced traced{plan.numbers[0] < 0 ? nothing : outcome.found[0]};
+      return asked->answer(trace_answer(
+          trace_bytes(models_.all()[plan.model], plan.lines[0], std::span(&traced, 1), settings_.limits, context),
+          plan.language));
+    }
     asked->answer(translated_json(*request, *plans, outcome.found, models_, settings_.limits, context));
   };
   if (job.lines.empty()) return job.done({});
   add(asked, std::move(job));
+}
+
+void Service::edit(const AskedPointer& asked) {
+  auto request =
+      std::make_shared<const EditRequest>(edit_request(asked->request.body, asked->request.type, settings_.limits));
+  let_in(*asked, request->key);
+  const Model& model = models_.all()[models_.number_of(request->languages, request->text)];
+  add(asked, {.alone = [this, asked, request, &model](const Context& context) {
+        guarded(asked, [&] {
+          const Edited made = serve::edit(model, *request, settings_.limits, context);
+          if (!request->trace) return asked->answer(edited_json(made, model, *request, settings_.limits));
+          const Traced both[] = {{made.before, "before"}, {made.after, "after"}};
+          asked->answer(trace_answer(trace_bytes(model, request->text, both, settings_.limits, context),
+                                     models_.language_of(request->text)));
+        });
+      }});
 }
 
 void Service::answer_pairs(const AskedPointer& asked, PairsRequest given, const char* name, const WritePair& write) {

@@ -48,6 +48,7 @@ class Service {
   static const std::vector<Route>& routes();
 
   void translate(const AskedPointer& asked);
+  void edit(const AskedPointer& asked);
   void align(const AskedPointer& asked);
   void score(const AskedPointer& asked);
   void detect(const AskedPointer& asked);

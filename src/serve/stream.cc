@@ -11,13 +11,11 @@
 namespace regard::serve {
 namespace {
 
-// Where the model looked before it wrote the last of these words: row `words` of its maps, which no later word changes.
-Tensor last_weights(const SequenceModel& model, const SequencePair& pair, const BatchSettings& ends) {
-  const Batch batch = make_batch(std::span(&pair, 1), ends);
-  const std::vector<Tensor> maps = model.all_attention(batch);
-  if (maps.empty()) return {};
-  const auto row = static_cast<std::int64_t>(pair.target.size()) - 1;
-  return maps[0].slice(2, row, row + 1).clone().reshape({maps[0][0], maps[0][1], maps[0][3]});
+// Where the model looked at the last of so many steps of one row.
+Tensor last_weights(const Decoding& decoding, std::size_t steps) {
+  const Tensor map = decoding.looked(0, std::vector<std::int32_t>(steps, 0)).cross.weights;
+  if (!map.defined()) return {};
+  return map.slice(2, map[2] - 1, map[2]).clone().reshape({map[0], map[1], map[3]});
 }
 
 }  // namespace
@@ -41,7 +39,8 @@ Streamed stream(const Model& model, std::string_view line, bool weights,
   pair.source.push_back(source.special().end);
   const Batch batch = make_batch(std::span(&pair, 1), ends);
   const std::int64_t longest = LengthLimit{}.of(batch.lengths[0]);
-  const std::unique_ptr<Decoding> decoding = translator.model().decode(batch);
+  const std::unique_ptr<Decoding> decoding =
+      translator.model().decode(batch, {.keeps = weights ? Keeps::kSource : Keeps::kNothing});
   const auto words = static_cast<std::size_t>(translator.model().target_words());
   const std::int32_t only = 0;
   std::int32_t previous = ends.begin;
@@ -66,7 +65,7 @@ Streamed stream(const Model& model, std::string_view line, bool weights,
     each({.piece = target.piece(previous),
           .text = made.text,
           .log_probability = static_cast<double>(value[0]),
-          .weights = weights ? last_weights(translator.model(), pair, ends) : Tensor()});
+          .weights = weights ? last_weights(*decoding, pair.target.size()) : Tensor()});
   }
 }
 

@@ -91,7 +91,8 @@ std::uint64_t bytes_ahead(const Translator& translator, const std::string& line,
   const ModelSettings& model = translator.model_settings();
   const bool transformer = everywhere && model.family == "transformer";
   const auto rows = static_cast<double>(result.tokens.size() + 1),
-             columns = static_cast<double>(translator.source().encode(line).size() + 1);
+             columns = static_cast<double>(
+                 (result.looked ? result.looked->source.size() : translator.source().encode(line).size()) + 1);
   double numbers = static_cast<double>(shape.layers * shape.heads) * rows * columns;
   if (transformer) {
     const auto heads = static_cast<double>(model.heads);

@@ -143,6 +143,17 @@ void Translator::Impl::force(const std::vector<SequencePair>& pairs, std::int64_
   });
 }
 
+// Lines and results as the model sees them, a pair a part.
+struct Translator::Pairs {
+  struct Place {  // of a part: where its first row and column are in the map of the whole
+    std::size_t line;
+    std::int64_t row, column;
+  };
+  std::vector<Place> places;
+  std::vector<SequencePair> pairs;
+  std::vector<std::vector<Token>> sources;  // of each line
+};
+
 std::vector<Translator::Translation> Translator::translate(std::span<const std::string> lines, const Settings& settings,
                                                            const Context& context) const {
   const ContextScope scope(context);
@@ -168,18 +179,23 @@ std::vector<Translator::Translation> Translator::translate(std::span<const std::
       pairs.back().source.push_back(source().special().end);
     }
   }
+  check((settings.what_if == nullptr && settings.prefix.empty()) || (pairs.size() == 1 && !settings.sample),
+        "translate: a what-if or a prefix is of one line, got ", lines.size(), " lines in ", pairs.size(), " parts");
   const LengthLimit limit{.words = settings.longest};
   std::vector<SearchSteps> steps;
-  const std::vector<Hypotheses> found =
-      settings.sample ? impl_->draw(pairs, keys, settings, limit, context)
-                      : search_all(*impl_->model, pairs,
-                                   {.begin = impl_->ends.begin,
-                                    .end = impl_->ends.end,
-                                    .beam = settings.beam,
-                                    .best = settings.best,
-                                    .penalty = settings.length_penalty,
-                                    .limit = limit},
-                                   settings.batch_tokens, context, settings.beams ? &steps : nullptr);
+  std::vector<Hypotheses> found = settings.sample
+                                      ? impl_->draw(pairs, keys, settings, limit, context)
+                                      : search_all(*impl_->model, pairs,
+                                                   {.begin = impl_->ends.begin,
+                                                    .end = impl_->ends.end,
+                                                    .beam = settings.beam,
+                                                    .best = settings.best,
+                                                    .penalty = settings.length_penalty,
+                                                    .limit = limit,
+                                                    .prefix = settings.prefix,
+                                                    .keeps = settings.keeps,
+                                                    .what_if = settings.what_if},
+                                                   settings.batch_tokens, context, settings.beams ? &steps : nullptr);
   std::vector<Translation> made(lines.size());
   for (Translation& each : made) each.best.resize(1);  // what has no words is translated by nothing
   std::vector<bool> begun(lines.size(), false);
@@ -203,6 +219,26 @@ std::vector<Translator::Translation> Translator::translate(std::span<const std::
       best[i].parts.push_back({part.begin, part.end, h.words.size()});
     }
   }
+  if (settings.keeps == Keeps::kNothing || settings.sample) return made;
+  std::vector<std::string> whole;
+  std::vector<Result*> results;
+  std::vector<EveryMap> maps;
+  for (std::size_t p = 0; p < places.size();) {
+    const std::size_t line = places[p].line, parts = made[line].best[0].parts.size();
+    for (std::size_t i = 0; i < made[line].best.size(); ++i) {
+      whole.push_back(lines[line]);
+      results.push_back(&made[line].best[i]);
+      for (std::size_t k = 0; k < parts; ++k) maps.push_back(std::move(found[p + k][i].looked));
+    }
+    p += parts;
+  }
+  std::vector<Result> copies;
+  for (const Result* each : results) copies.push_back({.text = {}, .tokens = each->tokens, .parts = each->parts});
+  std::vector<Looked> looked =
+      put_together(pairs_of(whole, copies), copies, maps, settings.keeps == Keeps::kEverything);
+  for (std::size_t i = 0; i < looked.size(); ++i) {
+    results[i]->looked = std::make_shared<const Looked>(std::move(looked[i]));
+  }
   return made;
 }
 
@@ -225,17 +261,6 @@ std::vector<Translator::Result> Translator::force(std::span<const TextPair> give
   }
   return results;
 }
-
-// Lines and results as the model sees them, a pair a part.
-struct Translator::Pairs {
-  struct Place {  // of a part: where its first row and column are in the map of the whole
-    std::size_t line;
-    std::int64_t row, column;
-  };
-  std::vector<Place> places;
-  std::vector<SequencePair> pairs;
-  std::vector<std::vector<Token>> sources;  // of each line
-};
 
 Translator::Pairs Translator::pairs_of(std::span<const std::string> lines, std::span<const Result> results) const {
   check(lines.size() == results.size(), "look: ", lines.size(), " lines and ", results.size(), " results");
@@ -312,52 +337,83 @@ void put(HeadMaps& whole, const HeadMaps& part, std::int64_t size, const Places&
 
 }  // namespace
 
-std::vector<Translator::Looked> Translator::look(std::span<const std::string> lines, std::span<const Result> results,
-                                                 std::int64_t batch_tokens, const Context& context,
-                                                 bool everywhere) const {
-  const ContextScope scope(context);
-  const TapePoolScope tapes(impl_->tapes);
+std::vector<Translator::Looked> Translator::put_together(Pairs all, std::span<const Result> results,
+                                                         std::span<const EveryMap> maps, bool everything) const {
   const AttentionShape shape = attention_shape();
-  Pairs all = pairs_of(lines, results);
-  std::vector<Looked> made(lines.size());
-  for (std::size_t i = 0; i < lines.size(); ++i) {
+  std::vector<Looked> made(results.size());
+  for (std::size_t i = 0; i < results.size(); ++i) {
     made[i].source = std::move(all.sources[i]);
     made[i].target = results[i].tokens;
     made[i].weights = Tensor::zeros({shape.layers, shape.heads, static_cast<std::int64_t>(made[i].target.size()) + 1,
                                      static_cast<std::int64_t>(made[i].source.size()) + 1});
+    made[i].everything = everything;
   }
+  for (std::size_t pair = 0; pair < all.pairs.size(); ++pair) {
+    const Pairs::Place& place = all.places[pair];
+    Looked& looked = made[place.line];
+    const auto rows = static_cast<std::int64_t>(all.pairs[pair].target.size()),
+               columns = static_cast<std::int64_t>(all.pairs[pair].source.size()) - 1;
+    const std::int64_t target = looked.weights[2] - 1, source = looked.weights[3] - 1;
+    const bool first = pair == 0 || all.places[pair - 1].line != place.line;
+    const bool last = pair + 1 == all.places.size() || all.places[pair + 1].line != place.line;
+    if (first && last) {  // it is the whole
+      if (maps[pair].cross.weights.defined()) looked.weights = maps[pair].cross.weights;
+      looked.norms = maps[pair].cross.norms;
+      looked.encoder = maps[pair].encoder;
+      looked.decoder = maps[pair].decoder;
+      continue;
+    }
+    const Places across = with_end(columns, place.column, source);
+    const Places own = with_end(columns, place.column, last ? source : -1);
+    const HeadMaps& cross = maps[pair].cross;
+    if (cross.weights.defined()) {
+      put(looked.weights, cross.weights, with_end(rows, place.row, last ? target : -1), across);
+    }
+    if (cross.norms.defined()) {
+      if (!looked.norms.defined()) looked.norms = Tensor::zeros({shape.layers, shape.heads, source + 1});
+      put(looked.norms, cross.norms, {0}, own);
+    }
+    put(looked.encoder, maps[pair].encoder, source + 1, own, across);
+    const Places written = with_begin(rows, place.row, first ? 0 : -1);
+    put(looked.decoder, maps[pair].decoder, target + 1, written, with_begin(rows, place.row, 0));
+  }
+  return made;
+}
+
+std::vector<Translator::Looked> Translator::look(std::span<const std::string> lines, std::span<const Result> results,
+                                                 std::int64_t batch_tokens, const Context& context,
+                                                 bool everything) const {
+  check(lines.size() == results.size(), "look: ", lines.size(), " lines and ", results.size(), " results");
+  const ContextScope scope(context);
+  const TapePoolScope tapes(impl_->tapes);
+  std::vector<Looked> made(lines.size());
+  std::vector<std::size_t> others;  // of which nothing was kept
+  std::vector<std::string> other_lines;
+  std::vector<Result> other_results;
+  for (std::size_t i = 0; i < lines.size(); ++i) {
+    const std::shared_ptr<const Looked>& kept = results[i].looked;
+    if (kept && (kept->everything || !everything)) {
+      made[i] = *kept;
+      continue;
+    }
+    others.push_back(i);
+    other_lines.push_back(lines[i]);
+    other_results.push_back(results[i]);
+  }
+  Pairs all = pairs_of(other_lines, other_results);
+  std::vector<EveryMap> maps(all.pairs.size());
   for_each_batch(all.pairs, batch_tokens, impl_->ends, [&](const Batch& batch, const auto& number) {
     stop_if_asked(context);
-    std::vector<EveryMap> maps;
-    if (everywhere) {
-      maps = impl_->model->every_attention(batch);
+    std::vector<EveryMap> some;
+    if (everything) {
+      some = impl_->model->every_attention(batch);
     } else {
-      for (Tensor& each : impl_->model->all_attention(batch)) maps.push_back({.cross = {.weights = std::move(each)}});
+      for (Tensor& each : impl_->model->all_attention(batch)) some.push_back({.cross = {.weights = std::move(each)}});
     }
-    for (std::size_t i = 0; i < maps.size(); ++i) {
-      const std::size_t pair = number(static_cast<std::int64_t>(i));
-      const Pairs::Place& place = all.places[pair];
-      Looked& looked = made[place.line];
-      const auto rows = static_cast<std::int64_t>(all.pairs[pair].target.size()),
-                 columns = static_cast<std::int64_t>(all.pairs[pair].source.size()) - 1;
-      const std::int64_t target = looked.weights[2] - 1, source = looked.weights[3] - 1;
-      const bool first = pair == 0 || all.places[pair - 1].line != place.line;
-      const bool last = pair + 1 == all.places.size() || all.places[pair + 1].line != place.line;
-      const Places across = with_end(columns, place.column, source);
-      const Places own = with_end(columns, place.column, last ? source : -1);
-      const HeadMaps& cross = maps[i].cross;
-      if (cross.weights.defined()) {
-        put(looked.weights, cross.weights, with_end(rows, place.row, last ? target : -1), across);
-      }
-      if (cross.norms.defined()) {
-        if (!looked.norms.defined()) looked.norms = Tensor::zeros({shape.layers, shape.heads, source + 1});
-        put(looked.norms, cross.norms, {0}, own);
-      }
-      put(looked.encoder, maps[i].encoder, source + 1, own, across);
-      const Places written = with_begin(rows, place.row, first ? 0 : -1);
-      put(looked.decoder, maps[i].decoder, target + 1, written, with_begin(rows, place.row, 0));
-    }
+    for (std::size_t i = 0; i < some.size(); ++i) maps[number(static_cast<std::int64_t>(i))] = std::move(some[i]);
   });
+  std::vector<Looked> looked = put_together(std::move(all), other_results, maps, everything);
+  for (std::size_t i = 0; i < others.size(); ++i) made[others[i]] = std::move(looked[i]);
   return made;
 }
 

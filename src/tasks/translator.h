@@ -32,8 +32,11 @@ struct TranslateSettings {
   std::int64_t top_k = 0;  // 0: of all words
   double top_p = 1;
   double temperature = 1;
-  bool beams = false;      // Translation::beams are wanted
-  std::uint64_t seed = 1;  // what is drawn follows from this, the line and the number of the sample
+  bool beams = false;                     // Translation::beams are wanted
+  Keeps keeps = Keeps::kNothing;          // Result::looked is wanted; of a search, what is drawn has none
+  std::vector<std::int32_t> prefix = {};  // tokens that every translation begins with
+  const WhatIf* what_if = nullptr;        // of one line that is not cut
+  std::uint64_t seed = 1;                 // what is drawn follows from this, the line and the number of the sample
 };
 
 struct TextPair {
@@ -50,6 +53,7 @@ class Translator {
   Translator(Translator&&) noexcept;
   Translator& operator=(Translator&&) noexcept;
 
+  struct Looked;
   struct Part {                      // of a line that was cut; of others it is the whole
     std::size_t begin = 0, end = 0;  // bytes of the line
     std::size_t tokens = 0;          // of the result
@@ -60,7 +64,8 @@ class Translator {
     double log_probability = 0;  // of the tokens and the ends
     double score = 0;            // the same over (tokens + 1)^length penalty, of parts the sum
     std::vector<Part> parts = {};
-    std::vector<float> each = {};  // of force: the logarithm for every token and the end
+    std::vector<float> each = {};               // of force: the logarithm for every token and the end
+    std::shared_ptr<const Looked> looked = {};  // what the search kept
   };
   struct Translation {
     std::vector<Result> best;             // best first
@@ -82,8 +87,10 @@ class Translator {
     Tensor norms = {};      // of weights: [layers, heads, source + end]
     HeadMaps encoder = {};  // [layers, heads, source + end, source + end]
     HeadMaps decoder = {};  // [layers, heads, begin + target, begin + target]: by what was read before each step
+    bool everything = false;
   };
-  // How it came to this result of this line: asking changes nothing, and is told what was found, not asked to find it.
+  // How it came to this result of this line: what the search kept, or else what the model does if it is told the
+  // result. Asking changes nothing, and both are the same bits.
   Looked look(std::string_view line, const Result& result) const;
   std::vector<Looked> look(std::span<const std::string> lines, std::span<const Result> results,
                            std::int64_t batch_tokens = 4096, const Context& context = {}) const;
@@ -107,6 +114,8 @@ class Translator {
   struct Impl;
   struct Pairs;
   Pairs pairs_of(std::span<const std::string> lines, std::span<const Result> results) const;
+  std::vector<Looked> put_together(Pairs all, std::span<const Result> results, std::span<const EveryMap> maps,
+                                   bool everything) const;
   std::vector<Looked> look(std::span<const std::string> lines, std::span<const Result> results,
                            std::int64_t batch_tokens, const Context& context, bool everywhere) const;
   std::unique_ptr<Impl> impl_;

@@ -46,7 +46,9 @@ class ChainModel final : public SequenceModel {
   AttentionShape attention_shape() const override { return {}; }
   std::vector<Tensor> all_attention(const Batch&) const override { return {}; }
   std::int64_t target_words() const override { return kWords; }
-  std::unique_ptr<Decoding> decode(const Batch& batch) const override { return std::make_unique<Steps>(batch.lengths); }
+  std::unique_ptr<Decoding> decode(const Batch& batch, const DecodeOptions&) const override {
+    return std::make_unique<Steps>(batch.lengths);
+  }
 };
 
 Batch batch_of(const std::vector<std::int32_t>& lengths) {

@@ -35,7 +35,7 @@ class TableModel final : public SequenceModel {
   AttentionShape attention_shape() const override { return {}; }
   std::vector<Tensor> all_attention(const Batch&) const override { return {}; }
   std::int64_t target_words() const override { return vocabulary_; }
-  std::unique_ptr<Decoding> decode(const Batch& batch) const override;
+  std::unique_ptr<Decoding> decode(const Batch& batch, const DecodeOptions&) const override;
 
   mutable std::vector<std::size_t> rows;  // of every step
   bool damaged = false;
@@ -95,7 +95,7 @@ class TableDecoding final : public Decoding {
   bool first_ = true;
 };
 
-std::unique_ptr<Decoding> TableModel::decode(const Batch& batch) const {
+std::unique_ptr<Decoding> TableModel::decode(const Batch& batch, const DecodeOptions&) const {
   return std::make_unique<TableDecoding>(*this, batch);
 }
 
@@ -191,7 +191,7 @@ class SureModel final : public SequenceModel {
   AttentionShape attention_shape() const override { return {}; }
   std::vector<Tensor> all_attention(const Batch&) const override { return {}; }
   std::int64_t target_words() const override { return 6; }
-  std::unique_ptr<Decoding> decode(const Batch&) const override {
+  std::unique_ptr<Decoding> decode(const Batch&, const DecodeOptions&) const override {
     struct Sure final : Decoding {
       Tensor step(std::span<const std::int32_t>, std::span<const std::int32_t>,
                   std::span<const std::int32_t> previous) override {
@@ -235,6 +235,30 @@ TEST(Search, ABeamWiderThanTheVocabularyWorks) {
 }
 
 TEST(Search, NoSourcesGiveNoResults) { EXPECT_TRUE(search(TableModel(5), batch_of({}), {.beam = 4}).empty()); }
+
+TEST(Search, ResultsBeginAsTheyAreTold) {
+  const TableModel model(6);
+  for (const std::int64_t beam : {1, 3}) {
+    for (const Words& prefix : {Words{3}, Words{4, 2, 5}, Words{2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2}}) {
+      const Batch batch = batch_of({{2, 3}, {4, 5, 2}});
+      SearchSettings settings{.beam = beam, .best = beam, .limit = {.factor = 1, .more = 3}};
+      settings.prefix = prefix;
+      for (const Hypotheses& found : search(model, batch, settings)) {
+        ASSERT_FALSE(found.empty());
+        for (const Hypothesis& each : found) {
+          ASSERT_GE(each.words.size(), prefix.size());
+          EXPECT_TRUE(std::equal(prefix.begin(), prefix.end(), each.words.begin()));
+        }
+      }
+      // What is likely without being told is found with the same probability.
+      settings.prefix.clear();
+      const std::vector<Hypotheses> free = search(model, batch, settings);
+      ASSERT_FALSE(free[1][0].words.empty());
+      settings.prefix = {free[1][0].words[0]};
+      EXPECT_GE(search(model, batch, settings)[1][0].log_probability, free[1][0].log_probability - 1e-9);
+    }
+  }
+}
 
 TEST(Search, WhatCannotBeIsRefused) {
   TableModel model(5);

@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <cstring>
 #include <fstream>
 #include <future>
 #include <mutex>
@@ -14,6 +15,7 @@
 #include "serve/stream.h"
 #include "support/cases.h"
 #include "support/error_of.h"
+#include "tasks/traces.h"
 #include "tiny_models.h"
 
 namespace regard::serve {
@@ -116,6 +118,94 @@ TEST_F(ServiceTest, AlternativesAreTheNextBest) {
   const std::vector<Json> told = answer.at("alternatives").array();
   ASSERT_EQ(told.size(), found.size() - 1);
   for (std::size_t i = 0; i < told.size(); ++i) EXPECT_EQ(told[i].text(), found[i + 1].text);
+}
+
+TEST_F(ServiceTest, ATraceHasAllMapsOfAllResults) {
+  const std::string line = TinyModels::lines("zh-en", 2)[1];
+  const HttpAnswer answer = post("/translate", body_of(line, R"(, "alternatives": 1, "trace": true)"));
+  ASSERT_EQ(answer.status, 200) << answer.body;
+  EXPECT_EQ(answer.type, "application/octet-stream");
+  const Trace trace = Trace::parse(answer.body, "the answer");
+  const auto found = translator(0).translate(std::span(&line, 1), {.beam = 5, .best = 2})[0].best;
+  ASSERT_EQ(trace.items.size(), found.size());
+  for (std::size_t i = 0; i < found.size(); ++i) {
+    const TraceItem expected = trace_of(translator(0), line, found[i]);
+    EXPECT_EQ(trace.items[i].axis("target").text, found[i].text);
+    EXPECT_EQ(trace.items[i].log_probability, found[i].log_probability);
+    EXPECT_EQ(trace.items[i].beam.has_value(), i == 0);
+    for (const char* name : {"cross", "encoder", "decoder"}) {
+      const Tensor &a = trace.items[i].map(name).weights, &b = expected.map(name).weights;
+      ASSERT_EQ(a.shape(), b.shape());
+      EXPECT_EQ(std::memcmp(a.raw(), b.raw(), a.bytes()), 0) << name;
+    }
+  }
+  EXPECT_EQ(post("/translate", body_of(" ", R"(, "trace": true)")).status, 200);
+  EXPECT_EQ(post("/translate", body_of(line, R"(, "trace": true, "attention": true)")).status, 400);
+}
+
+TEST_F(ServiceTest, WhatIfTellsBeforeAndAfter) {
+  const std::string line = TinyModels::lines("zh-en", 2)[1];
+  const Translator::Result plain = translator(0).translate(std::span(&line, 1))[0].best[0];
+  const auto after = [&](std::string_view more) {
+    const Json answer = good("/edit", body_of(line, more));
+    EXPECT_EQ(answer.at("before").at("translatedText").text(), plain.text);
+    EXPECT_EQ(answer.at("before").at("log_probability").number(), plain.log_probability);
+    return answer;
+  };
+  const auto score = [](const Json& answer) { return answer.at("after").at("log_probability").number(); };
+  EXPECT_EQ(score(after("")), plain.log_probability);
+  EXPECT_NE(score(after(R"(, "mute": [{"layer": 1, "head": 0}])")), plain.log_probability);
+  EXPECT_NE(score(after(R"(, "mute": [{"map": "encoder", "layer": 0, "head": 1}])")), plain.log_probability);
+  const Json hidden = after(R"(, "hide": [0], "attention": true)");
+  EXPECT_NE(score(hidden), plain.log_probability);
+  for (const Json& layer : hidden.at("attention").at("weights").array()) {
+    for (const Json& head : layer.array()) {
+      for (const Json& row : head.array()) EXPECT_EQ(row.array()[0].number(), 0);
+    }
+  }
+  std::string prefix;
+  for (std::size_t i = 0; i < 2; ++i) {
+    prefix += (i > 0 ? ", " : "") + json_quote(translator(0).target().piece(plain.tokens[i].id));
+  }
+  const Json pinned = after(R"(, "pin": [{"target": 2, "source": 1}], "attention": true, "prefix": [)" + prefix + "]");
+  EXPECT_NE(score(pinned), plain.log_probability);
+  EXPECT_EQ(pinned.at("after").at("tokens").array()[1].text(), translator(0).target().piece(plain.tokens[1].id));
+  const std::vector<Json> row = pinned.at("attention").at("weights").array()[0].array()[1].array()[2].array();
+  for (std::size_t i = 0; i < row.size(); ++i) EXPECT_EQ(row[i].number(), i == 1 ? 1 : 0);
+
+  const HttpAnswer traced = post("/edit", body_of(line, R"(, "hide": [0], "trace": true)"));
+  ASSERT_EQ(traced.status, 200) << traced.body;
+  const Trace trace = Trace::parse(traced.body, "the answer");
+  ASSERT_EQ(trace.items.size(), 2u);
+  EXPECT_EQ(trace.items[0].title, "before");
+  EXPECT_EQ(trace.items[0].log_probability, plain.log_probability);
+  EXPECT_EQ(trace.items[1].title, "after");
+  EXPECT_EQ(trace.items[1].log_probability, score(hidden));
+}
+
+TEST_F(ServiceTest, AWhatIfThatCannotBeIsRefusedInWords) {
+  const std::string line = TinyModels::lines("zh-en", 1)[0];
+  const std::pair<std::string, std::string> cases[] = {
+      {R"("mute": [{"layer": 2, "head": 0}])", "mute.layer: 2, expected 0 to 1"},
+      {R"("mute": [{"layer": 0, "head": 2}])", "mute.head: 2, expected 0 to 1"},
+      {R"("mute": [{"map": "middle", "layer": 0, "head": 2}])", "mute.map"},
+      {R"("hide": [99])", "hide: 99, expected 0 to "},
+      {R"("hide": 3)", "hide"},
+      {R"("pin": [{"target": 0}])", "source"},
+      {R"("pin": [{"target": 0, "source": 99}])", "pin.source: 99, expected 0 to "},
+      {R"("pin": [{"target": 0, "weights": [1]}])", "pin.weights: 1 of them, expected "},
+      {R"("pin": [{"target": 0, "source": 0, "layer": 7}])", "pin.layer: 7"},
+      {R"("prefix": ["no such piece"])", "is no piece of this model"},
+      {R"("prefix": ["</s>"])", "is no piece of this model"},
+      {R"("what": 1)", "what"},
+  };
+  for (const auto& [more, expected] : cases) {
+    const HttpAnswer answer = post("/edit", body_of(line, ", " + more));
+    EXPECT_EQ(answer.status, 400) << more;
+    EXPECT_NE(answer.body.find(expected), std::string::npos) << more << ": " << answer.body;
+  }
+  EXPECT_EQ(post("/edit", body_of("")).status, 400);
+  EXPECT_EQ(post("/edit", body_of("a\nb")).status, 400);
 }
 
 TEST_F(ServiceTest, AlignmentAndAttentionAreThoseOfTheModel) {

@@ -112,6 +112,7 @@ struct AttendOptions {
   // sure, above 0 those who are. Of hard attention that draws and learns by reinforce.
   float entropy = 0;
   const Edits* edits = nullptr;  // read during the call
+  bool weights = false;          // all_weights() of the trace will be asked: cheaper if they are made on the way
   bool staged = false;  // whole rows of scores, stage after stage, nothing skipped: the same bits, for those who look
                         // for a mistake
 };
@@ -139,6 +140,7 @@ struct AttendCall {
   Tensor advantage;    // [batch, queries]; not defined: nobody asks for it
   Tensor replaced;     // i32 [rows, 3], of rows that were replaced: item, head and query
   Tensor replaced_by;  // [rows, keys]: their weights
+  Tensor weights;      // [batch, heads, queries, keys], if they are made on the way
   bool draws = true;
   float entropy = 0;
   std::int64_t offset = 0;
@@ -151,6 +153,8 @@ struct AttendCall {
 class REGARD_API AttendTrace {
  public:
   Tensor weights(const AskedWeights& asked = {}) const;  // [queries, keys], on the heap; 0 where nobody may look
+  // Of every item and head: [batch, heads, queries, keys]. If the call made them on the way, as long as the trace.
+  Tensor all_weights() const;
   Tensor scores(const AskedWeights& asked = {}) const;  // what they are made of, scopes added; −∞ where nobody may look
   AttendTrace keep() const;
   // Of hard attention that draws: the keys it chose, i32 [batch, heads, queries, samples]; −1 where nothing is seen.

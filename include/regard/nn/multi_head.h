@@ -13,6 +13,7 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -38,6 +39,7 @@ struct MultiHeadSettings {
 class REGARD_API MultiHeadTrace {
  public:
   Tensor weights(const AskedWeights& asked = {}) const;
+  Tensor all_weights() const;  // [batch, heads, queries, keys]
   MultiHeadTrace keep() const;
 
   struct Part {
@@ -80,6 +82,10 @@ class REGARD_API MultiHead {
 
   // How long each value is behind the part of the output's matrix that is its head's, |v·W|: f32 [batch, heads, keys].
   Tensor value_lengths(const MultiHeadMemory& memory) const;
+  // The same of values [batch, heads of keys, keys, width] of each part, by what length_maps() made: W·Wᵀ of every
+  // head, f32 [heads, width of a value, the same].
+  Tensor value_lengths(std::span<const Tensor> values, const Tensor& length_maps) const;
+  Tensor length_maps(Tape& tape) const;
 
   const MultiHeadSettings& settings() const { return settings_; }
 
