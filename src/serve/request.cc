@@ -273,8 +273,9 @@ EditRequest edit_request(std::string_view body, std::string_view type, const Lim
     EditRequest made;
     std::size_t total = 0;
     bool many = false;
-    made.text = std::move(texts_of(request, "q", limits, total, many)[0]);
+    std::vector<std::string> texts = texts_of(request, "q", limits, total, many);  // an array may have none
     if (many) refuse(400, "q: an array, expected one text");
+    made.text = std::move(texts[0]);
     if (made.text.find('\n') != std::string::npos) refuse(400, "q: a text of several lines, expected one line");
     made.languages = languages_of(request);
     made.alternatives = whole(request, "alternatives", 0, 0, limits.alternatives);

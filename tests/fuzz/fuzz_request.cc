@@ -8,7 +8,7 @@ namespace {
 
 void fuzz_request(std::string_view bytes) {
   Input input(bytes);
-  const std::size_t which = input.below(5);
+  const std::size_t which = input.below(6);
   const char* const types[] = {"application/json", "application/x-www-form-urlencoded; charset=utf-8", "", "text/html"};
   const std::string_view type = types[input.below(std::size(types))], body = input.rest();
   const Limits limits{.texts = 8, .text = 2000};
@@ -30,6 +30,13 @@ void fuzz_request(std::string_view bytes) {
       case 3:
         hold(detect_request(body, type, limits).text.size() <= 2000, "texts are bounded");
         break;
+      case 4: {
+        const EditRequest request = edit_request(body, type, limits);
+        hold(is_utf8(request.text) && request.text.size() <= 2000, "texts are bounded");
+        for (const EditRequest::Pin& each : request.pins) hold(each.target >= 0 && each.source >= 0, "places are ≥ 0");
+        for (const std::int64_t each : request.hidden) hold(each >= 0, "places are ≥ 0");
+        break;
+      }
       default:
         attend_request(body, type, limits);
         break;

@@ -1,6 +1,7 @@
-// Trace files, and what is drawn of them.
+// Trace files, with a digest that fits, and what is drawn of them.
 #include "fuzz/target.h"
 #include "io/json.h"
+#include "support/damage.h"
 #include "view/show.h"
 
 namespace regard {
@@ -16,7 +17,7 @@ std::int64_t numbers_of(const Trace& trace) {
 
 void fuzz_trace(std::string_view bytes) {
   taken([&] {
-    const Trace trace = Trace::parse(std::string(bytes), "a trace");
+    const Trace trace = Trace::parse(sealed_anew(std::string(bytes)), "a trace");
     const std::string written = trace.bytes();
     hold(Trace::parse(written, "what was written").bytes() == written, "what is written reads as the same");
     for (std::size_t i = 0; i < trace.items.size() && numbers_of(trace) < 5000; ++i) {
@@ -55,7 +56,7 @@ void fuzz_view(std::string_view bytes) {
   settings.terminal.half = (how & 128) != 0;
   settings.token = std::string(input.text());
   taken([&] {
-    const Trace trace = Trace::parse(std::string(input.rest()), "a trace");
+    const Trace trace = Trace::parse(sealed_anew(std::string(input.rest())), "a trace");
     settings.other = &trace;
     if (numbers_of(trace) < 5000) show(trace, settings, format);
   });

@@ -142,6 +142,9 @@ TEST(Request, PairsHaveTwoSidesOfTheSameLength) {
   }
   EXPECT_TRUE(score_request(R"({"q": "a", "translation": "b", "per_token": true})", "", {}).per_token);
   EXPECT_EQ(refusal_of([] { detect_request(R"({"q": ["a"]})", "", {}); }).status, 400);
+  for (const char* none : {R"({"q": []})", R"({"q": ["a"]})"}) {
+    EXPECT_EQ(refusal_of([&] { edit_request(none, "", {}); }).status, 400) << none;
+  }
 }
 
 TEST(Request, ANulIsABlank) { EXPECT_EQ(translate("{\"q\": \"a\\u0000b\"}").texts[0], "a b"); }
