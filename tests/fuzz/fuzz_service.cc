@@ -22,9 +22,11 @@ class Kept : public Reply {
 };
 
 Service& service() {
-  static Service made(TinyModels::all(),
-                      {.limits = {.texts = 3, .text = 120, .tokens = 40, .beam = 4, .alternatives = 3, .delay = 0},
-                       .log = [](std::string_view line) { hold(false, std::string(line).c_str()); }});
+  static Service made(
+      TinyModels::all(),
+      {.limits =
+           {.texts = 3, .text = 60, .tokens = 20, .beam = 4, .alternatives = 3, .delay = 0, .workers = 1, .threads = 1},
+       .log = [](std::string_view line) { hold(false, std::string(line).c_str()); }});
   return made;
 }
 
