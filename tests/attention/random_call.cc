@@ -15,6 +15,26 @@ std::string name_of(std::size_t part) {
   return part < kLearned ? kNames[part] : text("d learned ", part - kLearned);
 }
 
+namespace {
+
+// b has the bits of a from `first` on; of what is not a number only that it is none.
+void check_same(const Tensor& a, const Tensor& b, std::int64_t first, const std::string& what) {
+  const auto compare = [&]<class T>(T) {
+    for (std::int64_t i = 0; i < a.size(); ++i) {
+      const T x = a.data<T>()[i], y = b.data<T>()[first + i];
+      check((std::isnan(x) && std::isnan(y)) || std::memcmp(&x, &y, sizeof x) == 0, what, ": number ", i, " is ", y,
+            ", by itself ", x);
+    }
+  };
+  if (a.dtype() == DType::kF64) {
+    compare(double{});
+  } else {
+    compare(float{});
+  }
+}
+
+}  // namespace
+
 Outcome run(const Call& call, Weights asked, DType type) {
   static Tape tape;
   tape.reset();
@@ -51,15 +71,14 @@ Outcome run(const Call& call, Weights asked, DType type) {
   if (asked == Weights::kPlain) {  // made on the way or again, of one head or of all: the same bits
     options.weights = true;
     const Attention kept = attend(*call.mechanism, q, k, v, options);
-    for (const Tensor& all : {made.trace.all_weights(), kept.trace.all_weights()}) {
-      const std::size_t bytes = result.weights.empty() ? 0 : result.weights[0].bytes();
-      for (std::size_t map = 0; map < result.weights.size() && bytes > 0; ++map) {
-        check(std::memcmp(all.raw() + map * bytes, result.weights[map].raw(), bytes) == 0, "all weights: map ", map,
-              " differs from the one that is asked for by itself");
-      }
+    const Tensor again = made.trace.all_weights(), on_the_way = kept.trace.all_weights();
+    for (std::size_t map = 0; map < result.weights.size(); ++map) {
+      const Tensor& alone = result.weights[map];
+      const std::int64_t first = static_cast<std::int64_t>(map) * alone.size();
+      check_same(alone, again, first, text("all weights: map ", map));
+      check_same(alone, on_the_way, first, text("weights made on the way: map ", map));
     }
-    check(std::memcmp(kept.context.value().raw(), made.context.value().raw(), made.context.value().bytes()) == 0,
-          "weights that are made on the way change the context");
+    check_same(made.context.value(), kept.context.value(), 0, "the context of weights made on the way");
   }
   result.parts[kContext] = made.context.value().clone();
   tape.backward(made.context, type == DType::kF32 ? call.dy : call.dy.to(type));
