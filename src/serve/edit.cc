@@ -104,20 +104,21 @@ Edited edit(const Model& model, const EditRequest& request, const Limits& limits
   if (source > model.longest) {
     throw Refusal(413, text("q: a line of ", source, " tokens, expected at most ", model.longest));
   }
-  check_weights(translator, request.text, true, limits);
+  const Keeps keeps = request.trace ? Keeps::kEverything : request.attention ? Keeps::kSource : Keeps::kNothing;
+  if (keeps != Keeps::kNothing) check_weights(translator, request.text, keeps == Keeps::kEverything, limits);
   const WhatIf what_if = what_if_of(translator.model(), request, source);
   const std::int64_t best = request.alternatives + 1;
   TranslateSettings settings{.beam = std::max(request.beam, best), .best = best};
-  settings.keeps = Keeps::kEverything;
+  settings.keeps = keeps;
   settings.beams = request.trace;
   const std::span<const std::string> line(&request.text, 1);
+  std::vector<std::int32_t> prefix = ids_of_pieces(translator.target(), request.prefix);
   Edited made;
-  settings.prefix = ids_of_pieces(translator.target(), request.prefix);
+  made.before = made.after = std::move(translator.translate(line, settings, context)[0]);
+  if (what_if.empty() && prefix.empty()) return made;
+  settings.prefix = std::move(prefix);
   settings.what_if = &what_if;
   made.after = std::move(translator.translate(line, settings, context)[0]);
-  settings.prefix.clear();
-  settings.what_if = nullptr;
-  made.before = std::move(translator.translate(line, settings, context)[0]);
   return made;
 }
 
@@ -140,11 +141,11 @@ std::string edited_json(const Edited& edited, const Model& model, const EditRequ
 
 std::string trace_bytes(const Model& model, std::string_view line, std::span<const Traced> results,
                         const Limits& limits, const Context& context) {
+  const std::string text(line);
   Trace trace;
   std::uint64_t bytes = 0;
   for (const Traced& each : results) {
     for (std::size_t i = 0; i < each.found.best.size(); ++i) {
-      const std::string text(line);
       TraceItem item = std::move(traces_of(model.translator, std::span(&text, 1), std::span(&each.found.best[i], 1),
                                            TraceSettings{}, context)[0]);
       if (i == 0) {

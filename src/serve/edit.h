@@ -20,11 +20,11 @@ Edited edit(const Model& model, const EditRequest& request, const Limits& limits
 
 std::string edited_json(const Edited& edited, const Model& model, const EditRequest& request, const Limits& limits);
 
-// A trace of each result, best first, as bytes of a file; `titles`, if there are any, one a result.
 struct Traced {
   const Translator::Translation& found;
-  std::string title = {};  // of the first
+  std::string title = {};  // of its best
 };
+// A trace of every result, best first, as bytes of a file.
 std::string trace_bytes(const Model& model, std::string_view line, std::span<const Traced> results,
                         const Limits& limits, const Context& context);
 
