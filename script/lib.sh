@@ -1,6 +1,7 @@
 # What the scripts share. Sourced, not run: it moves to the top of the repository.
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
-export CCACHE_SLOPPINESS=pch_defines,time_macros
+# What one clone compiled serves the next one, wherever it lies.
+export CCACHE_SLOPPINESS=pch_defines,time_macros CCACHE_BASEDIR=$PWD CCACHE_NOHASHDIR=1
 
 # configure PRESET [-DNAME=VALUE…]
 configure() {
