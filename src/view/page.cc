@@ -12,6 +12,7 @@
 #include "view/derive.h"
 #include "view/page_files.h"
 #include "view/png.h"
+#include "view/sound.h"
 #include "view/svg.h"
 
 namespace regard {
@@ -24,6 +25,8 @@ constexpr std::int64_t kTile = 256;
 constexpr std::size_t kMostTileBytes = 6'000'000;
 constexpr std::int64_t kMostLabels = 20'000;  // of an axis
 constexpr std::uint16_t kUnknown = 65535;
+constexpr std::size_t kWavePoints = 720;
+constexpr std::int64_t kMostTimes = 720, kMostBands = 128;  // of a spectrum
 
 template <class Integer>
 void put(std::string& out, Integer value) {  // least significant byte first
@@ -70,6 +73,26 @@ Tensor reduced(const Tensor& weights, std::int64_t rows, std::int64_t columns) {
     }
   }
   return out;
+}
+
+// The wave as pairs of signed bytes, least and largest; the spectrum as bytes, 255 for what is not known.
+void write_sound(JsonWriter& out, const TraceAxis& axis) {
+  std::string bytes;
+  for (const Extent& extent : wave_of(axis, kWavePoints)) {
+    put(bytes, static_cast<std::uint8_t>(std::lround(extent.low * 127)));
+    put(bytes, static_cast<std::uint8_t>(std::lround(extent.high * 127)));
+  }
+  if (!bytes.empty()) out.key("wave").value(base64(bytes));
+  const Tensor all = spectrum_of(axis);
+  if (!all.defined()) return;
+  const Tensor spectrum = reduced(all, std::min(all[0], kMostBands), std::min(all[1], kMostTimes));
+  bytes.clear();
+  for (std::int64_t i = 0; i < spectrum.size(); ++i) {
+    const float value = spectrum.data<float>()[i];
+    put(bytes, static_cast<std::uint8_t>(std::isfinite(value) ? std::lround(value * 254) : 255));
+  }
+  out.key("spectrum").begin_object().key("bands").value(spectrum[0]).key("times").value(spectrum[1]);
+  out.key("data").value(base64(bytes)).end_object();
 }
 
 // Row after row of tiles; those at the edges are smaller. None if they take too much.
@@ -145,6 +168,7 @@ void write_axis(JsonWriter& out, const TraceAxis& axis) {
     out.end_array();
     if (axis.picture.defined() && axis.picture.size() > 0) out.key("picture").value(data_address(photo(axis, 360)));
   }
+  if (axis.kind == TraceAxis::Kind::kFrames) write_sound(out, axis);
   out.end_object();
 }
 
@@ -284,7 +308,7 @@ std::string page(const Trace& trace, const MapChoice& choice) {
 <div class="words" id="columns"></div>
 <p id="value" aria-live="polite"></p>
 <div id="side">
-<div id="scroll"><canvas id="map" tabindex="0" role="img" aria-label="the map; arrow keys move from cell to cell"></canvas></div>
+<div id="scroll"><canvas id="sound" hidden></canvas><canvas id="map" tabindex="0" role="img" aria-label="the map; arrow keys move from cell to cell"></canvas></div>
 <div><canvas id="lens" width="246" height="246" hidden></canvas><canvas id="picture" hidden></canvas><p class="faint" id="whose"></p><ol id="heaviest"></ol></div>
 </div>
 <script type="application/json" id="data">{}</script>

@@ -6,6 +6,7 @@
 
 #include "base/check.h"
 #include "view/picture_parts.h"
+#include "view/sound.h"
 
 namespace regard {
 
@@ -230,62 +231,32 @@ Canvas sound_picture(const Shown& map, const PictureSettings& settings) {
   const double wide = 720, step = std::min(20.0, kMost / static_cast<double>(rows));
   const double high = std::max(step * static_cast<double>(rows), 40.0);
   const double label = widest(labels, 12, 150), x = kMargin + label + 8;
-  const bool has_sound = axis.sound.defined() && axis.sound.size() > 0;
-  const bool has_spectrum = axis.spectrum.defined() && axis.spectrum.size() > 0;
-  const double wave = has_sound ? 90 : 0, bands = has_spectrum ? 110 : 0;
+  constexpr std::size_t kPoints = 720;
+  const std::vector<Extent> extents = wave_of(axis, kPoints);
+  const Tensor spectrum = spectrum_of(axis);
+  const double wave = extents.empty() ? 0 : 90, bands = spectrum.defined() ? 110 : 0;
   const double top = head_height(map);
-  const double below = top + wave + bands + (has_sound || has_spectrum ? 8 : 0);
+  const double below = top + wave + bands + (wave + bands > 0 ? 8 : 0);
   const double width = x + wide + kScaleWidth + kMargin + 6;
   picture.resize(width, below + std::max(high + 30, scale_height(std::clamp(high, 40.0, 160.0), range)) + kMargin);
   head(picture, map, settings, width);
 
-  const double step_seconds = axis.step > 0 && std::isfinite(axis.step) ? axis.step : 1;
-  const double first = std::isfinite(axis.first) ? axis.first : 0;
-  const double seconds = step_seconds * static_cast<double>(columns);
-  if (has_sound) {
-    // The least and the largest sample of every point: what was loud stays visible.
-    constexpr std::size_t kPoints = 720;
-    const float* samples = axis.sound.data<float>();
-    const auto count = static_cast<double>(axis.sound.size());
-    const double rate = axis.rate > 0 && std::isfinite(axis.rate) ? axis.rate : count / seconds;
+  if (!extents.empty()) {
     std::vector<double> outline(kPoints * 4);
     for (std::size_t i = 0; i < kPoints; ++i) {
-      const auto sample = [&](std::size_t point) {
-        const double at = (first + seconds * static_cast<double>(point) / kPoints) * rate;
-        return static_cast<std::int64_t>(std::clamp(at, 0.0, count));
-      };
-      double low = 0, most = 0;
-      for (std::int64_t k = sample(i); k < std::max(sample(i + 1), std::min(sample(i) + 1, axis.sound.size())); ++k) {
-        const double value = static_cast<double>(samples[k]);
-        if (!std::isfinite(value)) continue;
-        low = std::min(low, value);
-        most = std::max(most, value);
-      }
       const double place = x + wide * (static_cast<double>(i) + 0.5) / kPoints, middle = top + wave / 2 - 4;
       const double reach = wave / 2 - 6;
       outline[2 * i] = outline[4 * kPoints - 2 - 2 * i] = place;
-      outline[2 * i + 1] = middle - std::max(0.3, std::min(most, 1.0) * reach);
-      outline[4 * kPoints - 1 - 2 * i] = middle + std::max(0.3, std::min(-low, 1.0) * reach);
+      outline[2 * i + 1] = middle - std::max(0.3, extents[i].high * reach);
+      outline[4 * kPoints - 1 - 2 * i] = middle + std::max(0.3, -extents[i].low * reach);
     }
     picture.area(outline, weight_color(settings.theme, 0.6), "wave");
   }
-  if (has_spectrum) {
-    const std::int64_t times = axis.spectrum[0], many = axis.spectrum[1];
-    std::vector<float> turned(static_cast<std::size_t>(times * many));  // low bands below
-    float least = INFINITY, most = -INFINITY;
-    for (std::int64_t t = 0; t < times; ++t) {
-      for (std::int64_t band = 0; band < many; ++band) {
-        const float value = axis.spectrum.data<float>()[t * many + band];
-        turned[static_cast<std::size_t>((many - 1 - band) * times + t)] = value;
-        if (!std::isfinite(value)) continue;
-        least = std::min(least, value);
-        most = std::max(most, value);
-      }
-    }
-    for (float& value : turned) value = most > least ? (value - least) / (most - least) : 0;
-    picture.image(x, top + wave, wide, bands,
-                  pooled(turned.data(), many, times, 220, 1440, {.low = 0, .high = 1}, settings.theme), false,
-                  "spectrum");
+  if (spectrum.defined()) {
+    picture.image(
+        x, top + wave, wide, bands,
+        pooled(spectrum.data<float>(), spectrum[0], spectrum[1], 220, 1440, {.low = 0, .high = 1}, settings.theme),
+        false, "spectrum");
   }
   picture.image(x, below, wide, high,
                 pooled(values, rows, columns, static_cast<std::size_t>(high * 2), 1440, range, settings.theme), true,
@@ -296,10 +267,11 @@ Canvas sound_picture(const Shown& map, const PictureSettings& settings) {
     picture.text(x - 6, below + (static_cast<double>(row) + 0.5) * each, labels[static_cast<std::size_t>(row)],
                  {.anchor = Anchor::kEnd, .size = 12, .color = ink.text, .width = 150, .role = "label"});
   }
+  const Seconds time = time_of(axis);
   for (int i = 0; i <= 6; ++i) {
     const double place = x + wide * i / 6;
     picture.line(place, below + high, place, below + high + 5, ink.faint);
-    picture.text(place, below + high + 14, fmt::format("{:.2f} s", first + seconds * i / 6),
+    picture.text(place, below + high + 14, fmt::format("{:.2f} s", time.first + time.length * i / 6),
                  {.anchor = Anchor::kMiddle, .size = 10, .color = ink.faint, .role = "time"});
   }
   scale(picture, x + wide + 14, below, std::clamp(high, 40.0, 160.0), range, settings);

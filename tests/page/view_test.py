@@ -1,6 +1,6 @@
 """The page of `regard view -o x.html` in Chromium: opened, pointed at, chosen from. Run by script/check page.
 
-    view_test.py PROGRAM TRACES    PROGRAM is regard; TRACES a folder with sentence, hostile, long, picture .trace
+    view_test.py PROGRAM TRACES    PROGRAM is regard; TRACES a folder with sentence, hostile, long, picture, sound .trace
 """
 
 import subprocess
@@ -150,6 +150,23 @@ class PageTest(unittest.TestCase):
                      return [[225, 135], [20, 340]].map(([x, y]) => all.data[4 * (y * all.width + x)]); }""")
         self.assertGreater(colors[0], 200)  # the square, lit
         self.assertLess(colors[1], 100)  # the grass
+
+    def test_a_sound_lies_above_its_frames(self):
+        page = self.open("sound")
+        page.get_by_role("button", name="m", exact=True).hover()
+
+        width, drawn, lit = page.locator("#sound").evaluate(
+            """c => { const all = c.getContext('2d').getImageData(0, 0, c.width, c.height), drawn = [], lit = [];
+                for (let x = 0; x < all.width; ++x) {
+                  const [r, g, b, a] = all.data.slice(4 * (5 * all.width + x));  // above the wave
+                  if (all.data[4 * (100 * all.width + x) + 3] > 0) drawn.push(x);  // within the spectrum
+                  if (a > 0 && r > b + 60) lit.push(x);
+                }
+                return [c.width, drawn, lit]; }""")
+        self.assertEqual(width, page.locator("#map").evaluate("c => c.width"))
+        self.assertEqual(len(drawn), 720)  # 60 frames of 12 pixels
+        self.assertEqual([(x - drawn[0]) // 12 for x in (lit[0], lit[-1])], [44, 45])  # 0.88 s and 0.90 s
+        self.assertFalse(self.open("sentence").locator("#sound").is_visible())
 
 
 if __name__ == "__main__":

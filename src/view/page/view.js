@@ -231,6 +231,43 @@
     paint();
   }
 
+  // Wave and spectrum of a sound, right above the frames they belong to; frames that the row looked at are lit.
+  function overSound() {
+    const sheet = get("sound");
+    sheet.hidden = !columns.wave && !columns.spectrum;
+    if (sheet.hidden) return;
+    const waveHigh = columns.wave ? 70 : 0, bandsHigh = columns.spectrum ? 90 : 0, ratio = window.devicePixelRatio || 1;
+    const wide = plane.columns * layout.cell;
+    sheet.width = layout.width * ratio;
+    sheet.height = (waveHigh + bandsHigh) * ratio;
+    sheet.style.width = `${layout.width}px`;
+    sheet.style.height = `${waveHigh + bandsHigh}px`;
+    const pen = sheet.getContext("2d");
+    pen.setTransform(ratio, 0, 0, ratio, layout.left * ratio, 0);
+    if (columns.wave) {
+      const extents = new Int8Array(bytes(columns.wave).buffer), points = extents.length / 2;
+      pen.fillStyle = getComputedStyle(document.documentElement).getPropertyValue("--faint").trim();
+      for (let i = 0; i < points; ++i) {
+        const top = (0.5 - extents[2 * i + 1] / 260) * waveHigh, bottom = (0.5 - extents[2 * i] / 260) * waveHigh;
+        pen.fillRect((i * wide) / points, top, wide / points, Math.max(0.7, bottom - top));
+      }
+    }
+    if (columns.spectrum) {
+      const { bands, times } = columns.spectrum, cells = bytes(columns.spectrum.data);
+      const image = new ImageData(times, bands), loud = { low: 0, high: 1 };
+      cells.forEach((cell, i) => image.data.set([...colorOf(cell === 255 ? null : cell / 254, loud), 255], 4 * i));
+      const drawn = new OffscreenCanvas(times, bands);
+      drawn.getContext("2d").putImageData(image, 0, 0);
+      pen.drawImage(drawn, 0, waveHigh, wide, bandsHigh);
+    }
+    const values = Array.from({ length: plane.columns }, (_, i) => real(plane, plane.cells[gridRow(at.row) * plane.columns + i]) ?? 0);
+    const top = Math.max(...values.map(Math.abs), 1e-12);
+    values.forEach((value, i) => {
+      pen.fillStyle = `rgba(255, 120, 0, ${(0.6 * Math.abs(value)) / top})`;
+      pen.fillRect(i * layout.cell, 0, layout.cell, waveHigh + bandsHigh);
+    });
+  }
+
   // A closer look at a pooled map: tiles around the cell are unpacked when they are needed.
   const lens = get("lens"), lensCells = 41;
   const tileOf = (row, column) => {
@@ -298,6 +335,7 @@
     shade(get("columns"), columns.size, at.column, (i) => weight(at.row, i));
     shade(get("rows"), rows.size, at.row, (i) => weight(i, at.column));
     overPicture();
+    overSound();
   }
 
   function point(row, column) {
