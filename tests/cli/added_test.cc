@@ -3,6 +3,7 @@
 
 #include <string>
 
+#include "support/paths.h"
 #include "support/shell.h"
 
 namespace {
@@ -12,7 +13,7 @@ using regard::lines;
 using regard::Outcome;
 using regard::shell;
 
-const std::string kAdded = std::string("\"") + REGARD_BINARY_DIR + "/regard_added\" ";
+const std::string kAdded = std::string("\"") + regard::build_path("/regard_added\" ");
 
 TEST(AddedMechanism, IsListedAndExplained) {
   const Outcome all = shell(kAdded + "list"), known = shell("$regard list");

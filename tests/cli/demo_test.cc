@@ -9,6 +9,7 @@
 #include <string>
 
 #include "support/folder.h"
+#include "support/paths.h"
 #include "support/shell.h"
 
 namespace regard {
@@ -89,7 +90,7 @@ TEST(Demo, ControlCStopsItCleanly) {
   const pid_t child = fork();
   if (child == 0) {
     if (freopen("/dev/null", "w", stdout) == nullptr || freopen("/dev/null", "w", stderr) == nullptr) _exit(126);
-    execl(REGARD_BINARY_DIR "/regard", "regard", "demo", "--updates", "100000", nullptr);
+    execl(build_path("/regard").c_str(), "regard", "demo", "--updates", "100000", nullptr);
     _exit(127);
   }
   int status = 0;

@@ -6,15 +6,16 @@
 
 #include "io/json.h"
 #include "support/files.h"
+#include "support/paths.h"
 #include "support/shell.h"
 
 namespace regard {
 namespace {
 
-const std::string kModel = REGARD_SOURCE_DIR "/tests/golden/model-1.0.safetensors";
+const std::string kModel = source_path("/tests/golden/model-1.0.safetensors");
 
 TEST(Info, TellsWhatIsInAModel) {
-  const Outcome told = shell("cd " REGARD_SOURCE_DIR "/tests/golden && $regard info model-1.0.safetensors");
+  const Outcome told = shell("cd " + source_path("/tests/golden && $regard info model-1.0.safetensors"));
   EXPECT_EQ(told.status, 0);
   EXPECT_EQ(told.out,
             "file     model-1.0.safetensors, 702 bytes\n"

@@ -5,6 +5,7 @@
 #include <iterator>
 #include <string>
 
+#include "support/paths.h"
 #include "support/shell.h"
 
 namespace {
@@ -101,7 +102,7 @@ TEST(List, MistakesAreOneLine) {
 }
 
 TEST(Docs, MechanismsAreWhatTheProgramSays) {
-  std::ifstream file(REGARD_SOURCE_DIR "/docs/mechanisms.md");
+  std::ifstream file(regard::source_path("/docs/mechanisms.md"));
   const std::string page{std::istreambuf_iterator<char>(file), {}};
   const Outcome made = shell("$regard docs mechanisms");
   EXPECT_EQ(made.status, 0);

@@ -9,6 +9,7 @@
 #include <string>
 #include <string_view>
 
+#include "support/paths.h"
 #include "support/shell.h"
 
 namespace {
@@ -105,7 +106,7 @@ int status_after(std::initializer_list<int> signals) {
     dup2(to[0], 0);
     dup2(from[1], 1);
     for (const int each : {to[0], to[1], from[0], from[1]}) close(each);
-    execl(REGARD_BINARY_DIR "/regard", "regard", "bench", "limits", "--turns", nullptr);
+    execl(regard::build_path("/regard").c_str(), "regard", "bench", "limits", "--turns", nullptr);
     _exit(127);
   }
   close(to[0]);

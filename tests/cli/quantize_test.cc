@@ -4,12 +4,13 @@
 #include <string>
 
 #include "support/files.h"
+#include "support/paths.h"
 #include "support/shell.h"
 
 namespace regard {
 namespace {
 
-const std::string kModel = REGARD_SOURCE_DIR "/tests/golden/model-1.0.safetensors";
+const std::string kModel = source_path("/tests/golden/model-1.0.safetensors");
 
 TEST(Quantize, WritesASmallerModelThatSaysWhatItIs) {
   const Folder folder;

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "kernels/target.h"
+#include "support/paths.h"
 #include "support/sanitized.h"
 #include "support/shell.h"
 
@@ -15,7 +16,7 @@ namespace {
 
 // The blocks behind comments that name the command.
 std::vector<std::string> shown_in(const std::string& file) {
-  std::ifstream in(REGARD_SOURCE_DIR "/" + file);
+  std::ifstream in(source_path("/") + file);
   const std::string text{std::istreambuf_iterator<char>(in), {}};
   const std::string mark = "<!-- regard demo -->\n```\n";
   std::vector<std::string> blocks;

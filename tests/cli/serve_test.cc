@@ -9,6 +9,7 @@
 
 #include "support/folder.h"
 #include "support/http_client.h"
+#include "support/paths.h"
 #include "support/shell.h"
 
 namespace regard {
@@ -25,7 +26,7 @@ class Program {
       dup2(pipe_ends[1], STDOUT_FILENO);
       close(pipe_ends[0]);
       close(pipe_ends[1]);
-      execl(REGARD_BINARY_DIR "/regard", "regard", "serve", "-m", model.c_str(), "--port", "0", nullptr);
+      execl(build_path("/regard").c_str(), "regard", "serve", "-m", model.c_str(), "--port", "0", nullptr);
       _exit(127);
     }
     close(pipe_ends[1]);

@@ -8,6 +8,7 @@
 #include <iterator>
 
 #include "cli/two_directions.h"
+#include "support/paths.h"
 #include "view/derive.h"
 
 namespace regard {
@@ -101,7 +102,7 @@ TEST_F(TraceOption, WrongRequestsAreOneLineAndLeaveWhatIsThere) {
 }
 
 TEST(TraceDocument, ThePythonExampleWritesOne) {
-  std::ifstream file(REGARD_SOURCE_DIR "/docs/trace.md");
+  std::ifstream file(source_path("/docs/trace.md"));
   const std::string text{std::istreambuf_iterator<char>(file), {}};
   const std::string mark = "```python\n";
   const std::size_t begin = text.find(mark) + mark.size();

@@ -10,6 +10,7 @@
 #include <sstream>
 
 #include "support/files.h"
+#include "support/paths.h"
 #include "support/shell.h"
 
 namespace regard {
@@ -176,7 +177,7 @@ TEST_F(Translate, AnswersEveryLineAtATerminalAndStopsAtControlC) {
   const pid_t child = forkpty(&terminal, nullptr, nullptr, nullptr);
   ASSERT_GE(child, 0);
   if (child == 0) {
-    execl(REGARD_BINARY_DIR "/regard", "regard", "translate", "-m", file("m.model").c_str(), nullptr);
+    execl(build_path("/regard").c_str(), "regard", "translate", "-m", file("m.model").c_str(), nullptr);
     _exit(127);
   }
   for (int turn = 0; turn < 3; ++turn) {
@@ -203,7 +204,7 @@ TEST_F(Translate, APipeThatWaitsForTheAnswerGetsIt) {
     dup2(to[0], 0);
     dup2(from[1], 1);
     for (const int each : {to[0], to[1], from[0], from[1]}) close(each);
-    execl(REGARD_BINARY_DIR "/regard", "regard", "translate", "-m", file("m.model").c_str(), nullptr);
+    execl(build_path("/regard").c_str(), "regard", "translate", "-m", file("m.model").c_str(), nullptr);
     _exit(127);
   }
   close(to[0]);

@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "regard/error.h"
+#include "support/paths.h"
 
 namespace regard {
 namespace {
@@ -391,7 +392,7 @@ TEST(Corpus, BadPairsAreNamed) {
 
 // Thirty lines to be read by people; made by the test itself: REGARD_WRITE_GOLDEN=1 test_data.
 TEST(Corpus, GoldenSentences) {
-  const std::string path = REGARD_SOURCE_DIR "/tests/golden/corpus.txt";
+  const std::string path = source_path("/tests/golden/corpus.txt");
   const Corpus corpus("zh-en", 1, Corpus::Split::kTrain);
   std::ostringstream made;
   made << "# the first 30 lines of training with seed 1; written by REGARD_WRITE_GOLDEN=1 build/release/test_data\n";

@@ -14,6 +14,7 @@
 #include "data/tokenizers.h"
 #include "data/train_pieces.h"
 #include "support/cases.h"
+#include "support/paths.h"
 
 namespace regard {
 namespace {
@@ -236,7 +237,7 @@ TEST(Pieces, WhatCannotBeLearnedIsAnError) {
 
 // Models and ids that the library's own tools made: tests/golden/pieces.sh.
 std::string golden(const std::string& name) {
-  std::ifstream file(std::string(REGARD_SOURCE_DIR) + "/tests/golden/pieces/" + name, std::ios::binary);
+  std::ifstream file(source_path("/tests/golden/pieces/") + name, std::ios::binary);
   EXPECT_TRUE(file.good()) << name;
   return {std::istreambuf_iterator<char>(file), {}};
 }

@@ -10,12 +10,13 @@
 #include <vector>
 
 #include "regard/error.h"
+#include "support/paths.h"
 
 namespace regard {
 namespace {
 
 TEST(Bleu, IsWhatSacreBleuSays) {
-  std::ifstream file(REGARD_SOURCE_DIR "/tests/golden/bleu.txt");
+  std::ifstream file(source_path("/tests/golden/bleu.txt"));
   std::string line;
   ASSERT_TRUE(std::getline(file, line));
   int cases = 0;

@@ -11,12 +11,13 @@
 
 #include "regard/error.h"
 #include "support/error_of.h"
+#include "support/paths.h"
 
 namespace regard {
 namespace {
 
 TEST(Chrf, IsWhatSacreBleuSays) {
-  std::ifstream file(REGARD_SOURCE_DIR "/tests/golden/chrf.txt");
+  std::ifstream file(source_path("/tests/golden/chrf.txt"));
   std::string line;
   ASSERT_TRUE(std::getline(file, line));
   int cases = 0;

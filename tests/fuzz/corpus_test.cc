@@ -10,6 +10,7 @@
 #include "fuzz/target.h"
 #include "support/cases.h"
 #include "support/damage.h"
+#include "support/paths.h"
 
 namespace regard {
 namespace {
@@ -18,7 +19,7 @@ constexpr int kMutations = 1000;  // a target
 
 std::vector<std::string> corpus_of(const std::string& name) {
   std::vector<std::filesystem::path> paths;
-  const std::filesystem::path folder = std::filesystem::path(REGARD_SOURCE_DIR) / "tests/fuzz/corpus" / name;
+  const std::filesystem::path folder = std::filesystem::path(source_path("")) / "tests/fuzz/corpus" / name;
   if (std::filesystem::exists(folder)) {
     for (const auto& each : std::filesystem::directory_iterator(folder)) paths.push_back(each.path());
   }

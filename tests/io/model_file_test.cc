@@ -14,6 +14,7 @@
 #include "support/damage.h"
 #include "support/error_of.h"
 #include "support/files.h"
+#include "support/paths.h"
 
 namespace regard {
 namespace {
@@ -208,7 +209,7 @@ TEST(ModelFile, FilesOfEveryVersionLoadForEver) {
   fill(parameters, 7);
   fill(same, 1);
   if (const char* path = std::getenv("REGARD_WRITE_MODEL")) save_model(disk(), path, content(same));
-  const ModelFile file = load_model(disk(), REGARD_SOURCE_DIR "/tests/golden/model-1.0.safetensors");
+  const ModelFile file = load_model(disk(), source_path("/tests/golden/model-1.0.safetensors"));
   EXPECT_EQ(file.major(), 1);
   EXPECT_EQ(file.minor(), 0);
   EXPECT_EQ(file.config(), kConfig);
@@ -218,7 +219,7 @@ TEST(ModelFile, FilesOfEveryVersionLoadForEver) {
     EXPECT_EQ(std::memcmp(parameters[i].value.raw(), same[i].value.raw(), same[i].value.bytes()), 0);
   }
   // As long as this is the version that is written, these are its bytes.
-  EXPECT_EQ(saved(content(same)), read_file(disk(), REGARD_SOURCE_DIR "/tests/golden/model-1.0.safetensors"));
+  EXPECT_EQ(saved(content(same)), read_file(disk(), source_path("/tests/golden/model-1.0.safetensors")));
 }
 
 // What can become smaller, and what cannot.
@@ -357,7 +358,7 @@ TEST(SmallModelFile, FilesOfThisVersionLoadForEver) {
     const std::string ending = "-" + std::string(name_of(storage)) + ".safetensors";
     const ModelFile plain = loaded(saved(content(same)));
     if (const char* path = std::getenv("REGARD_WRITE_SMALL")) plain.save_as(disk(), path + ending, storage);
-    const std::string path = REGARD_SOURCE_DIR "/tests/golden/model-1.1" + ending;
+    const std::string path = source_path("/tests/golden/model-1.1") + ending;
     const ModelFile file = load_model(disk(), path);
     EXPECT_EQ(file.minor(), 1);
     EXPECT_EQ(file.storage(), storage);

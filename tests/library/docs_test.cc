@@ -5,10 +5,12 @@
 #include <iterator>
 #include <string>
 
+#include "support/paths.h"
+
 namespace {
 
 std::string read(const std::string& name) {
-  std::ifstream file(REGARD_SOURCE_DIR "/" + name);
+  std::ifstream file(regard::source_path("/") + name);
   return {std::istreambuf_iterator<char>(file), {}};
 }
 

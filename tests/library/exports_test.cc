@@ -11,6 +11,7 @@
 #include <string>
 #include <vector>
 
+#include "support/paths.h"
 #include "support/shell.h"
 
 namespace regard {
@@ -21,7 +22,7 @@ namespace fs = std::filesystem;
 const std::set<std::string>& declared() {  // every word of the public headers, but for comments
   static const std::set<std::string> words = [] {
     std::set<std::string> found;
-    for (const auto& entry : fs::recursive_directory_iterator(REGARD_SOURCE_DIR "/include/regard")) {
+    for (const auto& entry : fs::recursive_directory_iterator(source_path("/include/regard"))) {
       if (!entry.is_regular_file()) continue;
       std::ifstream file(entry.path());
       for (std::string line; std::getline(file, line);) {
@@ -54,7 +55,7 @@ std::string wrong(const std::string& symbol) {
 }
 
 std::vector<std::string> exported() {
-  const Outcome outcome = shell("nm -D -C --defined-only " REGARD_BINARY_DIR "/libregard.so | cut -c20-");
+  const Outcome outcome = shell("nm -D -C --defined-only " + build_path("/libregard.so | cut -c20-"));
   std::vector<std::string> all;
   std::istringstream lines(outcome.out);
   for (std::string line; std::getline(lines, line);) all.push_back(line);
@@ -78,18 +79,18 @@ TEST(Exports, InternalsAreSeenAsSuch) {
 }
 
 TEST(Exports, TheNameSaysWhichInterface) {
-  const Outcome outcome = shell("objdump -p " REGARD_BINARY_DIR "/libregard.so | grep SONAME");
+  const Outcome outcome = shell("objdump -p " + build_path("/libregard.so | grep SONAME"));
   EXPECT_TRUE(has(outcome, "libregard.so.0.1\n")) << outcome.out;
 }
 
 TEST(Exports, HighwaysLibraryIsNotNeeded) {
-  const Outcome outcome = shell("objdump -p " REGARD_BINARY_DIR "/libregard.so | grep NEEDED");
+  const Outcome outcome = shell("objdump -p " + build_path("/libregard.so | grep NEEDED"));
   EXPECT_TRUE(has(outcome, "libstdc++")) << outcome.out;
   EXPECT_FALSE(has(outcome, "libhwy")) << outcome.out;
 }
 
 TEST(Exports, EveryFunctionOfTheCHeaderIsThere) {
-  std::ifstream file(REGARD_SOURCE_DIR "/include/regard/regard.h");
+  std::ifstream file(source_path("/include/regard/regard.h"));
   const std::string text{std::istreambuf_iterator<char>(file), {}};
   const std::vector<std::string> all = exported();
   const std::set<std::string> there(all.begin(), all.end());

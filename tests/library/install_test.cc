@@ -6,6 +6,7 @@
 #include <filesystem>
 #include <string>
 
+#include "support/paths.h"
 #include "support/shell.h"
 
 namespace regard {
@@ -17,7 +18,7 @@ class Installed : public testing::Test {
  protected:
   static void SetUpTestSuite() {
     root = fs::temp_directory_path() / ("regard_install_test_" + std::to_string(getpid()));
-    const Outcome outcome = shell("cmake --install " REGARD_BINARY_DIR " --prefix " + root.string() + "/first 2>&1");
+    const Outcome outcome = shell("cmake --install " + build_path(" --prefix ") + root.string() + "/first 2>&1");
     ASSERT_EQ(outcome.status, 0) << outcome.out;
     fs::rename(root / "first", prefix());  // an installed tree may be moved
   }
@@ -35,10 +36,9 @@ class Installed : public testing::Test {
 };
 
 TEST_F(Installed, CppProjectsFindItWithCMake) {
-  run("cmake -S " REGARD_SOURCE_DIR
-      "/examples -B examples -G Ninja -DCMAKE_BUILD_TYPE=Release -DCMAKE_CXX_COMPILER=" REGARD_CXX
-      " -DCMAKE_CXX_COMPILER_LAUNCHER=" REGARD_LAUNCHER " -DCMAKE_PREFIX_PATH=" +
-      prefix().string() + " -DCMAKE_CXX_FLAGS='-Wall -Wextra -Wconversion -Wshadow -Wpedantic -Werror'");
+  run("cmake -S " + source_path("/examples -B examples -G Ninja -DCMAKE_BUILD_TYPE=Release -DCMAKE_CXX_COMPILER=") +
+      REGARD_CXX " -DCMAKE_CXX_COMPILER_LAUNCHER=" REGARD_LAUNCHER " -DCMAKE_PREFIX_PATH=" + prefix().string() +
+      " -DCMAKE_CXX_FLAGS='-Wall -Wextra -Wconversion -Wshadow -Wpedantic -Werror'");
   run("cmake --build examples");
   EXPECT_EQ(run("examples/attention"),
             "context [1, 1, 2, 8]\n"
@@ -54,7 +54,7 @@ TEST_F(Installed, CppProjectsFindItWithCMake) {
 
 TEST_F(Installed, CProgramsFindItWithPkgConfig) {
   const std::string path = "PKG_CONFIG_PATH=$(dirname $(find " + prefix().string() + " -name regard.pc)) ";
-  run("cc -std=c99 -pedantic -Wall -Wextra -Werror " REGARD_SOURCE_DIR "/examples/attention.c $(" + path +
+  run("cc -std=c99 -pedantic -Wall -Wextra -Werror " + source_path("/examples/attention.c $(") + path +
       "pkg-config --cflags --libs regard) -o attention_c");
   const std::string libraries = "LD_LIBRARY_PATH=$(" + path + "pkg-config --variable=libdir regard) ";
   EXPECT_EQ(run(libraries + "./attention_c"), "read 16.21, weights 0.682 0.014 0.304\n");

@@ -14,6 +14,7 @@
 
 #include "kernels/target.h"
 #include "models/presets.h"
+#include "support/paths.h"
 
 namespace regard {
 namespace {
@@ -36,7 +37,7 @@ struct Expected {
 
 std::vector<Expected> read_golden() {
   std::vector<Expected> all;
-  std::ifstream golden(REGARD_SOURCE_DIR "/tests/golden/models.txt");
+  std::ifstream golden(source_path("/tests/golden/models.txt"));
   for (std::string line; std::getline(golden, line);) {
     std::istringstream words(line);
     std::string kind, name;

@@ -9,13 +9,14 @@
 #include <string>
 
 #include "serve/page_files.h"
+#include "support/paths.h"
 
 namespace regard::serve {
 namespace {
 
 TEST(Pages, AreTheFilesOfTheirFolder) {
   std::size_t files = 0;
-  for (const auto& each : std::filesystem::directory_iterator(REGARD_SOURCE_DIR "/src/serve/page")) {
+  for (const auto& each : std::filesystem::directory_iterator(source_path("/src/serve/page"))) {
     const std::string name = each.path().filename(), ending = each.path().extension();
     if (ending != ".html" && ending != ".css" && ending != ".js") continue;
     ++files;

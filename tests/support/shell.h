@@ -9,6 +9,8 @@
 #include <string>
 #include <string_view>
 
+#include "support/paths.h"
+
 namespace regard {
 
 struct Outcome {
@@ -18,7 +20,7 @@ struct Outcome {
 
 inline Outcome shell(const std::string& command) {
   Outcome outcome;
-  const std::string line = "regard=" REGARD_BINARY_DIR "/regard; " + command;
+  const std::string line = "regard=" + build_path("/regard; ") + command;
   FILE* pipe = popen(line.c_str(), "r");
   if (pipe == nullptr) return outcome;
   std::array<char, 4096> buffer;

@@ -12,6 +12,8 @@
 #include <string_view>
 #include <vector>
 
+#include "support/paths.h"
+
 namespace {
 
 namespace fs = std::filesystem;
@@ -73,7 +75,7 @@ std::vector<std::string> wrong_includes(const std::string& name, const std::stri
 }
 
 TEST(IncludeDirection, FoldersIncludeOnlyThoseBeforeThem) {
-  const fs::path root = fs::path(REGARD_SOURCE_DIR) / "src";
+  const fs::path root = fs::path(regard::source_path("")) / "src";
   int files = 0;
   for (const auto& entry : fs::recursive_directory_iterator(root)) {
     if (!entry.is_regular_file() || !is_source(entry.path())) continue;
@@ -86,7 +88,7 @@ TEST(IncludeDirection, FoldersIncludeOnlyThoseBeforeThem) {
 }
 
 TEST(IncludeDirection, PublicHeadersIncludeOnlyEachOther) {
-  const fs::path root = fs::path(REGARD_SOURCE_DIR) / "include" / "regard";
+  const fs::path root = fs::path(regard::source_path("")) / "include" / "regard";
   int files = 0;
   for (const auto& entry : fs::recursive_directory_iterator(root)) {
     if (!entry.is_regular_file()) continue;
@@ -115,7 +117,7 @@ TEST(IncludeDirection, WrongWayIsSeen) {
 }
 
 const std::string& commands() {
-  static const std::string all = read(fs::path(REGARD_BINARY_DIR) / "compile_commands.json");
+  static const std::string all = read(fs::path(regard::build_path("")) / "compile_commands.json");
   return all;
 }
 
@@ -123,7 +125,7 @@ std::vector<std::string> command_lines() {
   std::vector<std::string> out;
   std::istringstream lines(commands());
   for (std::string line; std::getline(lines, line);) {
-    const bool ours = line.find(" -c " REGARD_SOURCE_DIR "/") != std::string::npos;  // GoogleTest may be built along
+    const bool ours = line.find(" -c " + regard::source_path("/")) != std::string::npos;  // GoogleTest may be built along
     if (ours && line.find("\"command\":") != std::string::npos) out.push_back(line);
   }
   return out;
@@ -153,7 +155,7 @@ std::vector<std::string> shown_types(const std::string& content) {
 TEST(Types, NoTwoHeadersHaveTheSame) {
   std::map<std::string, std::string> seen;
   for (const char* top : {"src", "include"}) {
-    for (const auto& entry : fs::recursive_directory_iterator(fs::path(REGARD_SOURCE_DIR) / top)) {
+    for (const auto& entry : fs::recursive_directory_iterator(fs::path(regard::source_path("")) / top)) {
       if (entry.path().extension() != ".h") continue;
       for (const std::string& type : shown_types(read(entry.path()))) {
         const auto [found, added] = seen.emplace(type, entry.path().string());
@@ -171,7 +173,7 @@ TEST(Types, AreFoundWithTheirNamespaces) {
 }
 
 TEST(CompileFlags, EveryFileKeepsProductsAndSumsApart) {
-  ASSERT_GT(command_lines().size(), 5u) << "in " << REGARD_BINARY_DIR;
+  ASSERT_GT(command_lines().size(), 5u) << "in " << regard::build_path("");
   for (const std::string& line : command_lines()) {
     EXPECT_NE(line.find(" -ffp-contract=off "), std::string::npos) << line;
     EXPECT_EQ(line.find("-ffp-contract=fast"), std::string::npos) << line;

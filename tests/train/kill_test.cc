@@ -12,6 +12,7 @@
 #include "regard/random.h"
 #include "support/cases.h"
 #include "support/files.h"
+#include "support/paths.h"
 #include "support/shell.h"
 #include "train/loop.h"
 #include "train/without_times.h"
@@ -23,10 +24,10 @@ using Clock = std::chrono::steady_clock;
 using Seconds = std::chrono::duration<double>;
 
 pid_t start(const std::string& path, bool resume) {
+  const std::string program = build_path("/train_letters");
   const pid_t child = fork();
   if (child != 0) return child;
-  const char* program = REGARD_BINARY_DIR "/train_letters";
-  execl(program, program, path.c_str(), resume ? "--resume" : nullptr, nullptr);
+  execl(program.c_str(), program.c_str(), path.c_str(), resume ? "--resume" : nullptr, nullptr);
   _exit(127);
 }
 
@@ -71,7 +72,7 @@ TEST(Kill, AFileThatMayNotGrowIsAClearErrorAndTheRunGoesOn) {
   const Folder folder;
   const std::string straight = folder / "straight", limited = folder / "limited";
   ASSERT_EQ(wait_for(start(straight, false)), 0);
-  const std::string program = REGARD_BINARY_DIR "/train_letters ";
+  const std::string program = build_path("/train_letters ");
   for (const int blocks : {1, 80, 300}) {  // of 512 bytes; too little for anything, for a checkpoint, for snapshots
     const Outcome outcome = shell("ulimit -f " + std::to_string(blocks) + "; " + program + limited + " --resume 2>&1");
     EXPECT_EQ(outcome.status, 2) << outcome.out;

@@ -19,6 +19,7 @@
 #include "regard/train/average.h"
 #include "regard/train/optimizer.h"
 #include "regard/train/schedule.h"
+#include "support/paths.h"
 
 namespace regard {
 namespace {
@@ -47,7 +48,7 @@ struct Golden {
 };
 
 std::vector<Golden> read(const std::string& name) {
-  const std::string path = text(REGARD_SOURCE_DIR, "/tests/golden/", name, ".txt");
+  const std::string path = text(source_path(""), "/tests/golden/", name, ".txt");
   std::ifstream file(path);
   check(file.good(), "cannot read ", path);
   std::vector<Golden> all;
