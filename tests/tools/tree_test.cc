@@ -125,7 +125,8 @@ std::vector<std::string> command_lines() {
   std::vector<std::string> out;
   std::istringstream lines(commands());
   for (std::string line; std::getline(lines, line);) {
-    const bool ours = line.find(" -c " + regard::source_path("/")) != std::string::npos;  // GoogleTest may be built along
+    const bool ours =
+        line.find(" -c " + regard::source_path("/")) != std::string::npos;  // GoogleTest may be built along
     if (ours && line.find("\"command\":") != std::string::npos) out.push_back(line);
   }
   return out;
