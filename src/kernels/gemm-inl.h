@@ -45,7 +45,7 @@ struct TileRange {
 // Rows of B this far apart, or a multiple of it, push each other out of the caches.
 inline constexpr std::size_t kAliased = 1024;
 
-inline constexpr std::size_t kTurnedColumns = 32;  // of B that are turned in registers together
+inline constexpr std::size_t kTurnedColumns = 16;  // of B that are turned in registers together
 
 inline std::size_t divide_up(std::size_t value, std::size_t unit) { return (value + unit - 1) / unit; }
 inline std::size_t round_up(std::size_t value, std::size_t unit) { return divide_up(value, unit) * unit; }
@@ -120,8 +120,9 @@ constexpr std::size_t BlockPanels(std::size_t /*rows*/) { return 1; }
 constexpr std::size_t kBlockRows = 3, kPrefetch = 0;
 constexpr std::size_t BlockPanels(std::size_t /*rows*/) { return 1; }
 #endif
-// Blocks of which B is turned in registers: their most rows, and their most sums.
-constexpr std::size_t kTurnedRows = 6, kTurnedSums = HWY_TARGET == HWY_AVX3 ? 12 : 6;
+// Blocks of which B is turned in registers: their most rows, and for a number of rows the vectors side by side.
+constexpr std::size_t kTurnedRows = 6;
+constexpr std::size_t TurnedVectors(std::size_t rows) { return HWY_TARGET == HWY_AVX3 || rows > 3 ? 1 : 2; }
 constexpr std::size_t kPrefetchFar = 6;  // for ReadB::kFar: 4 and 8 are as good, 16 is a quarter slower
 
 struct BlockArguments {
@@ -372,23 +373,73 @@ HWY_INLINE hn::Vec<D> LoadBlocks(D d, const float* p, std::size_t stride) {
   }
 }
 
-// Vector i holds from[j · stride + i] for as many j as D has lanes. The blocks of a vector are loaded from four rows
-// that belong together, so that the exchange stays within blocks: 8 shuffles for 64 elements.
+// Exchanges rows and columns of each 4 × 4 elements in the blocks of four vectors: 8 shuffles for 64 elements.
 template <class D>
-HWY_INLINE void LoadFourTurned(D d, const float* from, std::size_t stride, hn::Vec<D>* HWY_RESTRICT to) {
+HWY_INLINE void TurnFour(D d, const hn::Vec<D>* HWY_RESTRICT rows, hn::Vec<D>* HWY_RESTRICT to) {
   const hn::Repartition<double, D> pairs;
-  const auto r0 = LoadBlocks(d, from, stride);
-  const auto r1 = LoadBlocks(d, from + stride, stride);
-  const auto r2 = LoadBlocks(d, from + 2 * stride, stride);
-  const auto r3 = LoadBlocks(d, from + 3 * stride, stride);
-  const auto low01 = hn::BitCast(pairs, hn::InterleaveLower(d, r0, r1));
-  const auto low23 = hn::BitCast(pairs, hn::InterleaveLower(d, r2, r3));
-  const auto high01 = hn::BitCast(pairs, hn::InterleaveUpper(d, r0, r1));
-  const auto high23 = hn::BitCast(pairs, hn::InterleaveUpper(d, r2, r3));
+  const auto low01 = hn::BitCast(pairs, hn::InterleaveLower(d, rows[0], rows[1]));
+  const auto low23 = hn::BitCast(pairs, hn::InterleaveLower(d, rows[2], rows[3]));
+  const auto high01 = hn::BitCast(pairs, hn::InterleaveUpper(d, rows[0], rows[1]));
+  const auto high23 = hn::BitCast(pairs, hn::InterleaveUpper(d, rows[2], rows[3]));
   to[0] = hn::BitCast(d, hn::InterleaveLower(pairs, low01, low23));
   to[1] = hn::BitCast(d, hn::InterleaveUpper(pairs, low01, low23));
   to[2] = hn::BitCast(d, hn::InterleaveLower(pairs, high01, high23));
   to[3] = hn::BitCast(d, hn::InterleaveUpper(pairs, high01, high23));
+}
+
+// Vector i holds from[j · stride + i] for as many j as D has lanes. The blocks of a vector are loaded from four rows
+// that belong together, so that the exchange stays within blocks.
+template <class D>
+HWY_INLINE void LoadFourTurned(D d, const float* from, std::size_t stride, hn::Vec<D>* HWY_RESTRICT to) {
+  hn::Vec<D> rows[4];
+#pragma GCC unroll 4
+  for (std::size_t i = 0; i < 4; ++i) rows[i] = LoadBlocks(d, from + i * stride, stride);
+  TurnFour(d, rows, to);
+}
+
+// use(i, vector of from[j · stride + i] for all lanes j) for i = 0 … 15. Of every row a whole line is read at once:
+// rows that are a multiple of some kilobytes apart push each other out of the first cache (1×512×2048 of Zen 4: 44 µs,
+// four steps at a time 105). With 16 lanes, halves of lines are put together by the loads: 48 shuffles for 256
+// elements.
+template <class Use>
+HWY_INLINE void ForEachTurned(const float* from, std::size_t stride, const Use& use) {
+#if HWY_TARGET == HWY_AVX3
+  if constexpr (kLanes == 16) {
+    const FloatTag d;
+    const hn::Half<FloatTag> half;
+    FloatVec turned[2][8];  // rows 0 … 7 and 8 … 15, in blocks of four rows: steps c and c + 4 of each four
+#pragma GCC unroll 2
+    for (std::size_t k = 0; k < 16; k += 8) {
+#pragma GCC unroll 2
+      for (std::size_t part = 0; part < 2; ++part) {
+        FloatVec rows[4];
+#pragma GCC unroll 4
+        for (std::size_t i = 0; i < 4; ++i) {
+          const float* const at = from + (8 * part + i) * stride + k;
+          rows[i] = hn::Combine(d, hn::LoadU(half, at + 4 * stride), hn::LoadU(half, at));
+        }
+        TurnFour(d, rows, turned[part] + k / 2);
+      }
+    }
+#pragma GCC unroll 4
+    for (std::size_t i = 0; i < 16; i += 4) {
+#pragma GCC unroll 4
+      for (std::size_t c = 0; c < 4; ++c) {
+        const __m512 low = turned[0][i / 8 * 4 + c].raw, high = turned[1][i / 8 * 4 + c].raw;
+        use(i + c,
+            FloatVec{i % 8 == 0 ? _mm512_shuffle_f32x4(low, high, 0x88) : _mm512_shuffle_f32x4(low, high, 0xDD)});
+      }
+    }
+    return;
+  }
+#endif
+#pragma GCC unroll 4
+  for (std::size_t i = 0; i < 16; i += 4) {
+    FloatVec turned[4];
+    LoadFourTurned(FloatTag(), from + i, stride, turned);
+#pragma GCC unroll 4
+    for (std::size_t c = 0; c < 4; ++c) use(i + c, turned[c]);
+  }
 }
 
 // to[k · 16 + j] = from[j · stride + k] for four k and as many j as D has lanes.
@@ -403,14 +454,26 @@ HWY_INLINE void TransposeFour(D d, const float* from, std::size_t stride, float*
 // A panel of up to 16 columns, each of which is contiguous.
 inline void PackColumns(const float* b, std::size_t column_stride, std::size_t depth, std::size_t columns,
                         float* panel) {
-  if (columns < kPanelWidth) std::fill_n(panel, depth * kPanelWidth, 0.0f);
-  for (std::size_t k = 0; k < depth; k += 4) {
+  const FloatTag d;
+  std::size_t k = 0;
+  if (columns < kPanelWidth) {
+    std::fill_n(panel, depth * kPanelWidth, 0.0f);
+  } else {
+    for (; k + 16 <= depth; k += 16) {
+#pragma GCC unroll 4
+      for (std::size_t j = 0; j < kPanelWidth; j += kLanes) {
+        float* const to = panel + k * kPanelWidth + j;
+        ForEachTurned(b + k + j * column_stride, column_stride,
+                      [&](std::size_t i, FloatVec y) REGARD_INLINE_LAMBDA { hn::StoreU(y, d, to + i * kPanelWidth); });
+      }
+    }
+  }
+  for (; k < depth; k += 4) {
     const float* from = b + k;
     float* to = panel + k * kPanelWidth;
     std::size_t j = 0;
     if (k + 4 <= depth) {
-      for (; j + kLanes <= columns; j += kLanes)
-        TransposeFour(FloatTag(), from + j * column_stride, column_stride, to + j);
+      for (; j + kLanes <= columns; j += kLanes) TransposeFour(d, from + j * column_stride, column_stride, to + j);
       for (; j + 4 <= columns; j += 4)
         TransposeFour(hn::CappedTag<float, 4>(), from + j * column_stride, column_stride, to + j);
     }
@@ -523,10 +586,10 @@ HWY_NOINLINE void EdgeBlock(std::size_t rows, std::size_t columns, Activation ac
   for (std::size_t i = 0; i < rows; ++i) std::copy_n(c + i * kWidth, columns, to + i * to_row);
 }
 
-// A block of C whose columns of B are contiguous: four steps of k at a time are turned in registers.
+// A block of C whose columns of B are contiguous: they are turned in registers.
 template <std::size_t kRows>
 HWY_NOINLINE void TurnedBlock(const Product& p, std::size_t row, std::size_t column) {
-  constexpr std::size_t kVectors = HWY_MIN(2, kTurnedSums / kRows);  // side by side
+  constexpr std::size_t kVectors = TurnedVectors(kRows);
   const FloatTag d;
   const std::size_t depth = p.a.columns, a_row = p.a.row_stride, a_k = p.a.column_stride, b_column = p.b.column_stride;
   const float* const a = p.a.data + row * a_row;
@@ -554,8 +617,11 @@ HWY_NOINLINE void TurnedBlock(const Product& p, std::size_t row, std::size_t col
     for (; k + 16 <= depth; k += 16) {  // a line of every column is used up at once: soon others take its place
 #pragma GCC unroll 8
       for (std::size_t v = 0; v < kVectors; ++v) {
-#pragma GCC unroll 4
-        for (std::size_t q = 0; q < 16; q += 4) four(k + q, v);
+        ForEachTurned(b + v * kLanes * b_column + k, b_column, [&](std::size_t q, FloatVec y) REGARD_INLINE_LAMBDA {
+#pragma GCC unroll 8
+          for (std::size_t i = 0; i < kRows; ++i)
+            sum[i][v] = hn::MulAdd(hn::Set(d, a[i * a_row + (k + q) * a_k]), y, sum[i][v]);
+        });
       }
     }
     for (; k + 4 <= depth; k += 4) {
