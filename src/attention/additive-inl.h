@@ -16,10 +16,9 @@ HWY_BEFORE_NAMESPACE();
 namespace regard::HWY_NAMESPACE {
 namespace hn = hwy::HWY_NAMESPACE;
 
-// kCount neighbouring keys. The tanh of each column goes to `kept`, if that is not null: rows as wide as the keys.
+// kCount neighbouring keys.
 template <std::size_t kCount>
-HWY_INLINE void AdditiveScoresOf(const float* q, Rows keys, std::size_t first, const float* theta, float* scores,
-                                 float* kept) {
+HWY_INLINE void AdditiveScoresOf(const float* q, Rows keys, std::size_t first, const float* theta, float* scores) {
   const Tag16 d;
   Lanes16 sums[kCount];
 #pragma GCC unroll 8
@@ -31,7 +30,6 @@ HWY_INLINE void AdditiveScoresOf(const float* q, Rows keys, std::size_t first, c
 #pragma GCC unroll 8
     for (std::size_t j = 0; j < kCount; ++j) {
       const Vector16 t = Tanh(d, hn::Add(query, LoadPart16(keys.row(first + j) + c, lanes)));
-      if (kept != nullptr) StorePart16(t, kept + (first + j) * keys.width + c, lanes);
       Vector16& sum = sums[j].part[part];
       sum = ChangeFirst16(hn::MulAdd(weight, t, sum), sum, lanes);
     }
@@ -40,17 +38,16 @@ HWY_INLINE void AdditiveScoresOf(const float* q, Rows keys, std::size_t first, c
   for (std::size_t j = 0; j < kCount; ++j) scores[first + j] = SumTree16(sums[j]);
 }
 
-HWY_INLINE void AdditiveRowScores(const float* q, Rows keys, const float* theta, float* scores, float* kept = nullptr) {
+HWY_INLINE void AdditiveRowScores(const float* q, Rows keys, const float* theta, float* scores) {
   std::size_t j = 0;
-  for (; j + 2 <= keys.count; j += 2) AdditiveScoresOf<2>(q, keys, j, theta, scores, kept);
-  for (; j < keys.count; ++j) AdditiveScoresOf<1>(q, keys, j, theta, scores, kept);
+  for (; j + 2 <= keys.count; j += 2) AdditiveScoresOf<2>(q, keys, j, theta, scores);
+  for (; j < keys.count; ++j) AdditiveScoresOf<1>(q, keys, j, theta, scores);
 }
 
-// Adds the gradients of a row of scores. With kSkip, keys whose ds is 0 are not looked at. `kept`: the tanh of each key
-// and column, or null.
-template <std::size_t kVectors, bool kSkip>
+// Adds the gradients of a row of scores. Keys whose ds is 0 are not looked at.
+template <std::size_t kVectors>
 HWY_INLINE void AdditiveStrip(const float* q, Rows keys, const float* theta, const float* ds, float* dq, Tile dk,
-                              float* d_theta, const float* kept, std::size_t c, std::size_t lanes) {
+                              float* d_theta, std::size_t c, std::size_t lanes) {
   const Tag16 d;
   const Vector16 one = hn::Set(d, 1.0f);
   Vector16 query[kVectors], weight[kVectors], query_sum[kVectors], weight_sum[kVectors];
@@ -62,13 +59,12 @@ HWY_INLINE void AdditiveStrip(const float* q, Rows keys, const float* theta, con
     weight_sum[v] = LoadPart16(d_theta + c + v * kPartLanes, lanes);
   }
   for (std::size_t j = 0; j < keys.count; ++j) {
-    if (kSkip && ds[j] == 0.0f) continue;
+    if (ds[j] == 0.0f) continue;
     const Vector16 factor = hn::Set(d, ds[j]);
 #pragma GCC unroll 8
     for (std::size_t v = 0; v < kVectors; ++v) {
       const std::size_t at = c + v * kPartLanes;
-      const Vector16 t = kept != nullptr ? LoadPart16(kept + j * keys.width + at, lanes)
-                                         : Tanh(d, hn::Add(query[v], LoadPart16(keys.row(j) + at, lanes)));
+      const Vector16 t = Tanh(d, hn::Add(query[v], LoadPart16(keys.row(j) + at, lanes)));
       const Vector16 g = hn::Mul(hn::Mul(factor, weight[v]), hn::NegMulAdd(t, t, one));
       query_sum[v] = hn::Add(query_sum[v], g);
       StorePart16(hn::Add(LoadPart16(dk.row(j) + at, lanes), g), dk.row(j) + at, lanes);
@@ -82,21 +78,14 @@ HWY_INLINE void AdditiveStrip(const float* q, Rows keys, const float* theta, con
   }
 }
 
-template <bool kSkip>
 HWY_INLINE void AdditiveRowGradients(const float* q, Rows keys, const float* theta, const float* ds, float* dq, Tile dk,
-                                     float* d_theta, const float* kept = nullptr) {
-  constexpr std::size_t kKept = HWY_TARGET == HWY_AVX3 ? 8 : 2, kMade = HWY_TARGET == HWY_AVX3 ? 4 : 1;
+                                     float* d_theta) {
+  constexpr std::size_t kVectors = HWY_TARGET == HWY_AVX3 ? 4 : 1;
   std::size_t c = 0;
-  if (kept != nullptr) {
-    for (; c + kKept * kPartLanes <= keys.width; c += kKept * kPartLanes)
-      AdditiveStrip<kKept, kSkip>(q, keys, theta, ds, dq, dk, d_theta, kept, c, kPartLanes);
-  } else {
-    for (; c + kMade * kPartLanes <= keys.width; c += kMade * kPartLanes)
-      AdditiveStrip<kMade, kSkip>(q, keys, theta, ds, dq, dk, d_theta, nullptr, c, kPartLanes);
-  }
-  for (; c < keys.width; c += kPartLanes) {
-    AdditiveStrip<1, kSkip>(q, keys, theta, ds, dq, dk, d_theta, kept, c, HWY_MIN(kPartLanes, keys.width - c));
-  }
+  for (; c + kVectors * kPartLanes <= keys.width; c += kVectors * kPartLanes)
+    AdditiveStrip<kVectors>(q, keys, theta, ds, dq, dk, d_theta, c, kPartLanes);
+  for (; c < keys.width; c += kPartLanes)
+    AdditiveStrip<1>(q, keys, theta, ds, dq, dk, d_theta, c, HWY_MIN(kPartLanes, keys.width - c));
 }
 
 }  // namespace regard::HWY_NAMESPACE

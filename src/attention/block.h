@@ -61,6 +61,11 @@ void clear(RowsOf<T> x) {
   for (std::size_t i = 0; i < x.count; ++i) std::fill_n(x.row(i), x.width, T(0));
 }
 
+template <class T>
+void copy_rows(RowsOf<const T> from, RowsOf<T> to) {
+  for (std::size_t i = 0; i < from.count; ++i) std::copy_n(from.row(i), from.width, to.row(i));
+}
+
 // A block of queries against the tiles of its keys, which are prepared in a slot.
 template <class T>
 struct BlockWork {
@@ -129,10 +134,13 @@ struct BlockWork {
   // `looked_at`: by somebody else than the align, which may not need them.
   void score(const Place& tile, std::int64_t t, Cover cover, RowsOf<const T> q, RowsOf<T> s, Ahead* ahead = nullptr,
              bool looked_at = false) const {
-    if (looked_at || view.stages.align->needs_scores()) {
+    if (view.knows_scores) {
+      copy_rows(RowsOf<const T>(held(tile)), s);
+    } else if (looked_at || view.stages.align->needs_scores()) {
       KeysOf<T> k = keys_of(tile, t);
       k.ahead = ahead;
       view.tiles.forward(tile, q, k, view.theta_of(tile.head), s);
+      if (view.scores != nullptr) copy_rows(RowsOf<const T>(s), held(tile));
     } else {
       clear(s);
     }
@@ -149,6 +157,12 @@ struct BlockWork {
     if (cover == Cover::kAll) return;
     for (const auto& scope : view.stages.scopes) scope->add(tile, s);
     if (view.mask != nullptr) mask_select(view, tile, s);
+  }
+
+  // What a pass did not make because nobody may see it, the scopes hide again in the next.
+  RowsOf<T> held(const Place& tile) const {
+    return {view.scores + view.row(tile.item, tile.head, tile.queries.begin) * view.keys + tile.keys.begin,
+            size(tile.queries.count()), size(tile.keys.count()), size(view.keys)};
   }
 
   std::int64_t bias_at(const Place& tile, std::size_t i) const {
@@ -316,11 +330,6 @@ struct Buffers {
 template <class T>
 RowsOf<T> rows_from(RowsOf<T> x, std::int64_t first, std::size_t count) {
   return {x.row(size(first)), count, x.width, x.stride};
-}
-
-template <class T>
-void copy_rows(RowsOf<const T> from, RowsOf<T> to) {
-  for (std::size_t i = 0; i < from.count; ++i) std::copy_n(from.row(i), from.width, to.row(i));
 }
 
 // Peak and τ of whole rows; of an align that streams, tile by tile as it does without whole rows.

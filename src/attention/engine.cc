@@ -71,6 +71,16 @@ struct BackwardRoom {
 // What is learned by all items has a gradient of each, added up in their order.
 Shape part_shape(const AttendCall& call, const Tensor& learned) { return {call.batch, call.sizes.heads, learned[1]}; }
 
+// Scores that take long to make are held for the backward pass if they need no more room than the queries: so memory
+// stays linear in the sequence. Those of a short product are made again in less time than they are fetched.
+bool holds_scores(const AttendCall& call) {
+  constexpr std::int64_t kLongProduct = 128;
+  const Stages& stages = call.mechanism->stages();
+  const bool slow = !stages.score->tiles().is_product() || call.q[3] >= kLongProduct;
+  return slow && call.keys <= call.q[3] && stages.align->needs_scores() && !call.staged;
+}
+Shape map_shape(const AttendCall& call) { return {call.batch, call.sizes.heads, call.queries, call.keys}; }
+
 // What a call keeps of its rows. `memory` makes tensors.
 template <class Memory>
 void make_state(AttendCall& call, DType type, Memory& memory) {
@@ -286,7 +296,7 @@ Attention attend_lowered(const Mechanism& mechanism, const Inputs& in, const Low
   call.key = options.key;
   call.staged = options.staged;
   if (options.weights) {
-    call.weights = tape.make({in.batch, in.sizes.heads, in.queries, in.keys}, type);
+    call.weights = tape.make(map_shape(call), type);
     std::memset(call.weights.raw(), 0, call.weights.bytes());
   }
   if (call.choices.defined()) std::fill_n(call.choices.data<std::int32_t>(), call.choices.size(), -1);
@@ -294,9 +304,14 @@ Attention attend_lowered(const Mechanism& mechanism, const Inputs& in, const Low
   const bool pointer = stages.read->is_pointer();
   const Tensor values = pointer ? Tensor() : v.value();
   const Tensor context = tape.make({in.batch, in.sizes.heads, in.queries, pointer ? in.keys : v[3]}, type);
+  const Var inputs[] = {made.q, made.k, pointer ? Var() : v, made.theta, made.table, made.centres, made.bias};
+  const bool learns =
+      std::any_of(std::begin(inputs), std::end(inputs), [](Var x) { return x.defined() && x.needs_gradient(); });
+  const Tensor held = learns && holds_scores(call) ? tape.make(map_shape(call), type) : Tensor();
 
   return by_type(type, [&]<class T>() -> Attention {
-    const View<T> view(call, values);
+    T* const scores = held.defined() ? held.data<T>() : nullptr;
+    const View<T> view(call, values, scores);
     const Plan plan = make_plan(view, arena);
     if (call.documents.defined()) {  // positions of no document are in no block
       for (const Tensor& x : {context, call.peaks, call.taus}) std::memset(x.raw(), 0, x.bytes());
@@ -305,9 +320,8 @@ Attention attend_lowered(const Mechanism& mechanism, const Inputs& in, const Low
                 call.weights.defined() ? call.weights.data<T>() : nullptr);
     if (call.weights.defined()) replace_all_weights(call, call.weights);
 
-    const Var inputs[] = {made.q, made.k, pointer ? Var() : v, made.theta, made.table, made.centres, made.bias};
     const Var result = tape.record(Op::attend, context, inputs, [=, &tape](const Tensor& dy) {
-      const View<T> again(call, values);
+      const View<T> again(call, values, scores, scores != nullptr);
       const auto gradient_of = [&](Var x) {
         const Target to = tape.target(x);
         return to ? to : Target{tape.make(x.shape(), type), false};
@@ -417,11 +431,13 @@ EngineRoom engine_room(AttendCall call, const Tensor& values, bool bias_learns) 
   return by_type(call.q.dtype(), [&]<class T>() -> EngineRoom {
     CountedMemory forward, backward;
     make_state(call, call.q.dtype(), forward);
-    const View<T> view(call, values);
+    const bool holds = holds_scores(call);
+    if (holds) forward.make(map_shape(call), call.q.dtype());
+    const View<T> view(call, values), again(call, values, nullptr, holds);
     Arena arena;
     const Plan plan = make_plan(view, arena);
     const ForwardRoom<T> there(view, plan, forward);
-    const BackwardRoom<T> back(view, plan, bias_learns, backward);
+    const BackwardRoom<T> back(again, plan, bias_learns, backward);
     for (const Tensor& x : {call.theta, call.table}) {
       if (x.defined()) backward.make(part_shape(call, x), call.q.dtype());
     }
@@ -430,6 +446,7 @@ EngineRoom engine_room(AttendCall call, const Tensor& values, bool bias_learns) 
             .backward = backward.used,
             .whole_rows = there.buffers.whole,
             .row_bytes = bytes(there.buffers.score_size),
+            .holds_scores = holds,
             .pieces = back.pieces,
             .unit_rows = view.queries * view.unit_heads()};
   });

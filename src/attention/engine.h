@@ -25,6 +25,7 @@ struct EngineRoom {
   std::size_t forward = 0, backward = 0;  // bytes beside inputs, results and their gradients
   bool whole_rows = false;
   std::size_t row_bytes = 0;   // scores that a thread holds
+  bool holds_scores = false;   // for the backward pass
   std::int64_t pieces = 0;     // of a backward pass, at most so many threads
   std::int64_t unit_rows = 0;  // queries that use one packing of keys
 };

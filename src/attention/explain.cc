@@ -210,7 +210,7 @@ Explanation explain(const Mechanism& mechanism, const ExplainShape& asked) {
   const double score = (stages.score->tiles().is_product() ? 2 : 4) * width;
   const double read = pointer ? 0 : 2 * static_cast<double>(shape.values);
   told.forward_flops = seen * (score + read);
-  told.backward_flops = seen * (3 * score + 2 * read);
+  told.backward_flops = seen * ((room.holds_scores ? 2 : 3) * score + 2 * read);
   told.slower = why_slower(mechanism, told, room, maps.k);
   return told;
 }

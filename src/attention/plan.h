@@ -51,7 +51,8 @@ struct Segment {
 // One call as plain memory.
 template <class T>
 struct View {
-  View(const AttendCall& c, const Tensor& values)
+  // `held`: scores [batch, heads, queries, keys] that a pass leaves to the next, `known` if it is the next.
+  View(const AttendCall& c, const Tensor& values, T* held = nullptr, bool known = false)
       : call(c),
         stages(c.mechanism->stages()),
         tiles(stages.score->tiles()),
@@ -65,7 +66,9 @@ struct View {
         shares_queries(c.q[0] == 1 && c.batch != 1),
         shares_keys(c.k[0] == 1 && c.batch != 1),
         q(c.q.data<T>()),
-        k(c.k.data<T>()) {
+        k(c.k.data<T>()),
+        scores(held),
+        knows_scores(known) {
     if (values.defined()) {
       v = values.data<T>();
       value_groups = values[1];
@@ -134,7 +137,10 @@ struct View {
   const PairTiles& tiles;
   std::int64_t batch, heads, key_groups, value_groups = 1, queries, keys, width, key_width, value_width = 0;
   bool shares_queries, shares_keys;  // all items have the same
-  const T *q, *k, *v = nullptr, *theta = nullptr, *table = nullptr, *centres = nullptr, *bias = nullptr;
+  const T *q, *k;
+  T* scores;          // before bias and scopes; null: not held
+  bool knows_scores;  // they are there already
+  const T *v = nullptr, *theta = nullptr, *table = nullptr, *centres = nullptr, *bias = nullptr;
   const Scope* gate = nullptr;
   const std::int8_t* mask = nullptr;
   std::int32_t* choices = nullptr;
@@ -255,7 +261,8 @@ template <class T>
 struct PreparedKeys {
   template <class Memory>
   PreparedKeys(const View<T>& view, const Plan& plan, std::int64_t slots, bool backward, Memory& arena)
-      : packed(plan, slots * view.unit_keys(), view.key_width, view.tiles.is_product(), backward, arena) {
+      : packed(plan, slots * view.unit_keys(), view.key_width, view.tiles.is_product() && !view.knows_scores, backward,
+               arena) {
     if (view.tiles.prepares_keys()) {
       prepared = allocate<T>(arena, slots * view.unit_keys() * view.keys * view.key_width);
     }

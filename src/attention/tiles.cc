@@ -453,7 +453,7 @@ void AdditiveTile(Rows q, Rows k, const float* theta, Tile s) {
 
 void AdditiveTileBackward(Rows q, Rows k, const float* theta, Rows ds, Tile dq, Tile dk, float* d_theta) {
   for (std::size_t i = 0; i < q.count; ++i) {
-    AdditiveRowGradients<true>(q.row(i), k, theta, ds.row(i), dq.row(i), dk, d_theta);
+    AdditiveRowGradients(q.row(i), k, theta, ds.row(i), dq.row(i), dk, d_theta);
   }
 }
 

@@ -368,6 +368,26 @@ TEST_P(Attend, DroppedWeightsAreThoseThatWereApplied) {
   });
 }
 
+// Scores that take long to make are held for the backward pass; who goes stage by stage makes them again.
+TEST_P(Attend, GradientsOfHeldScoresAreThoseOfScoresMadeAgain) {
+  const std::vector<std::int32_t> lengths = {61, 3};
+  for (const char* line : {"additive:80", "additive:80 | causal & window:9", "concat:70 | lengths | sparsemax",
+                           "dot | causal & alibi", "location:400 | window:20", "mixture(dot, additive:9) | causal"}) {
+    SCOPED_TRACE(line);
+    Called in = inputs(2, 2, 2, 70, 61, 130);
+    in.options.first_query = 0;
+    if (std::string_view(line).find("lengths") != std::string_view::npos) in.options.lengths = lengths;
+    const Mechanism mechanism(line);
+    const Outcome got = run(mechanism, in);
+    in.options.staged = true;
+    const Outcome expected = run(mechanism, in);
+    EXPECT_TRUE(same_bits(got.context, expected.context));
+    EXPECT_TRUE(same_bits(got.dq, expected.dq));
+    EXPECT_TRUE(same_bits(got.dk, expected.dk));
+    EXPECT_TRUE(same_bits(got.dv, expected.dv));
+  }
+}
+
 TEST_P(Attend, ATraceThrowsOnceItsStepHasEndedUnlessItIsKept) {
   const Called in = inputs(1, 2, 1, 3, 5);
   const Mechanism mechanism("scaled_dot");
