@@ -196,7 +196,13 @@ PackedMatrix Tape::packed(Var b, bool transposed) {
   if (cache.size() <= parameter.index) cache.resize(parameter.index + 1);
   Packed& entry = cache[parameter.index];
   if (entry.data != source.data || entry.version != parameter.version) {
-    const Shape shape = {static_cast<std::int64_t>(size)};
+    // Forward passes want it as it is, backward passes transposed, and weights change in between: one memory for both.
+    std::vector<Packed>& others = packed_[transposed ? 0 : 1];
+    if (parameter.index < others.size()) {
+      Packed& other = others[parameter.index];
+      if (other.panels.defined()) entry.panels = std::exchange(other, Packed()).panels;
+    }
+    const Shape shape = {static_cast<std::int64_t>(std::max(size, packed_size(source.columns, source.rows)))};
     if (entry.panels.shape() != shape) entry.panels = Tensor::empty(shape);
     entry.matrix = pack(source, entry.panels.data<float>());
     entry.version = parameter.version;

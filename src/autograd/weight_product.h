@@ -1,5 +1,5 @@
 // a·w for a weight matrix on the tape. In f32 a parameter is taken in its packed form, made once for each of its
-// versions, or in 8 bits if it has them and nobody learns.
+// versions and good until somebody asks for its transpose, or in 8 bits if it has them and nobody learns.
 #pragma once
 
 #include <type_traits>

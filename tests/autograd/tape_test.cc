@@ -312,6 +312,22 @@ TEST(Tape, PackedParametersFollowTheirVersion) {
   EXPECT_EQ(values(got), values(matmul(fresh.constant(x), fresh.constant(w.value)).value()));
 }
 
+// Both have the same memory.
+TEST(Tape, APackedParameterAndItsTransposeTakeTurns) {
+  Parameters parameters;
+  const Parameter& w = parameters.add("w", drawn({37, 67}, 1));
+  const Tensor x = drawn({3, 37}, 2), y = drawn({3, 67}, 3);
+  Tape tape, fresh;
+  const std::vector<float> along = values(matmul(fresh.constant(x), fresh.constant(w.value)).value());
+  const std::vector<float> back =
+      values(matmul(fresh.constant(y), fresh.constant(w.value), {.transpose_b = true}).value());
+  for (int round = 0; round < 3; ++round) {
+    EXPECT_EQ(values(matmul(tape.constant(x), tape.use(w)).value()), along) << "round " << round;
+    EXPECT_EQ(values(matmul(tape.constant(x), tape.use(w)).value()), along) << "round " << round;
+    EXPECT_EQ(values(matmul(tape.constant(y), tape.use(w), {.transpose_b = true}).value()), back) << "round " << round;
+  }
+}
+
 TEST(Tape, PackedParametersServeEveryTarget) {
   Parameters parameters;
   const Parameter& w = parameters.add("w", drawn({37, 67}, 1));

@@ -6,6 +6,7 @@
 #include "base/check.h"
 #include "base/float_mode.h"
 #include "base/pool.h"
+#include "kernels/chunks.h"
 #include "regard/autograd/ops.h"
 
 namespace regard {
@@ -28,9 +29,11 @@ Var embedding(Var table, const Tensor& ids) {
   by_type(y.dtype(), [&]<class T>() {
     const T* from = table.value().data<T>();
     T* to = y.data<T>();
-    for (std::int64_t i = 0; i < places; ++i) {
-      std::copy_n(from + static_cast<std::size_t>(id[i]) * width, width, to + static_cast<std::size_t>(i) * width);
-    }
+    in_row_chunks(static_cast<std::size_t>(places), width, [&](std::size_t begin, std::size_t rows) {
+      for (std::size_t i = begin; i < begin + rows; ++i) {
+        std::copy_n(from + static_cast<std::size_t>(id[i]) * width, width, to + i * width);
+      }
+    });
   });
   return tape.record(Op::embedding, y, {table}, [=, &tape](const Tensor& dy) {
     const std::int32_t* place = kept.data<std::int32_t>();
