@@ -78,12 +78,13 @@ struct Decoder {
     all.best = all.beam;
     words.clear();
     const std::vector<Hypotheses> every = search(*model, batch, all);
+    Tape tape;
     for (std::int64_t row = 0; row < batch.size(); ++row) {
       const Hypotheses& some = every[static_cast<std::size_t>(row)];
       double best = -1e30;
       const Hypothesis* likeliest = &some.at(0);
       for (const Hypothesis& each : some) {
-        Tape tape;
+        tape.reset();
         const Tensor steps = forced(tape, row, each).log_probabilities;
         double sum = 0;
         for (std::int64_t t = 0; t < kWritten; ++t) sum += static_cast<double>(steps.data<float>()[t]);

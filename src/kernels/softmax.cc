@@ -95,12 +95,56 @@ void LogSoftmaxRows(Rows x, Tile y, Path path) {
   }
 }
 
+// The largest elements of 16 classes of columns, −∞ where a class has none. NaN may be overlooked.
+HWY_INLINE void PeakLanes(const float* x, std::size_t n, float* lanes) {
+  const Tag16 d;
+  constexpr std::size_t kGroups = HWY_MAX(1, 4 / kParts), kStep = kGroups * 16;
+  Vector16 peaks[kGroups * kParts];
+#pragma GCC unroll 4
+  for (Vector16& each : peaks) each = hn::Set(d, kNothing);
+  std::size_t i = 0;
+  for (; i + kStep <= n; i += kStep) {
+#pragma GCC unroll 4
+    for (std::size_t v = 0; v < kGroups * kParts; ++v)
+      peaks[v] = hn::Max(hn::LoadU(d, x + i + v * kPartLanes), peaks[v]);
+  }
+  ForEachPart16(n - i, [&](std::size_t offset, std::size_t part, std::size_t count) HWY_ATTR {
+    const Vector16 larger = hn::Max(LoadPart16(x + i + offset, count), peaks[part]);
+    peaks[part] = ChangeFirst16(larger, peaks[part], count);
+  });
+#pragma GCC unroll 4
+  for (std::size_t part = 0; part < kParts; ++part) {
+#pragma GCC unroll 4
+    for (std::size_t v = kParts + part; v < kGroups * kParts; v += kParts) peaks[part] = hn::Max(peaks[v], peaks[part]);
+    hn::StoreU(peaks[part], d, lanes + part * kPartLanes);
+  }
+}
+
+// The `count`-th largest of 16 numbers: as many elements of a row are at least as large as that of its lanes.
+HWY_INLINE float LargestOf16(const float* lanes, std::size_t count) {
+  float largest[16];
+  for (std::size_t i = 0; i < 16; ++i) {
+    std::size_t at = i;
+    for (; at > 0 && lanes[i] > largest[at - 1]; --at) largest[at] = largest[at - 1];
+    largest[at] = lanes[i];
+  }
+  return largest[count - 1];
+}
+
+// Few elements are worth a look: those below the `count`-th largest of 16 of them are not, which leaves some 15 of 8000
+// for a count of 10. (Compared after the logarithm is subtracted: rounding makes some equal, and then the first
+// counts.)
 void LikeliestRows(Rows x, const Likeliest& out, std::size_t first) {
   const hn::ScalableTag<float> d;
   const std::size_t lanes = hn::Lanes(d);
+  constexpr std::size_t kTogether = 4;
   for (std::size_t i = 0; i < x.count; ++i) {
     const float* const row = x.row(i);
-    const float peak = Peak(row, x.width), sum = SumExp(row, x.width, peak, nullptr, nullptr);
+    HWY_ALIGN float lane_peaks[16];
+    PeakLanes(row, x.width, lane_peaks);
+    float peak = *std::max_element(lane_peaks, lane_peaks + 16);
+    if (!(peak > kNothing)) peak = Max16(row, x.width);
+    const float sum = SumExp(row, x.width, peak, nullptr, i + 1 < x.count ? x.row(i + 1) : nullptr);
     const float logarithm = peak == kNothing ? 0.0f : hn::GetLane(Log(d, hn::Set(d, sum)));
     const auto value = [&](auto v) HWY_ATTR {
       return peak == kNothing ? v : hn::Sub(hn::Sub(v, hn::Set(d, peak)), hn::Set(d, logarithm));
@@ -108,18 +152,15 @@ void LikeliestRows(Rows x, const Likeliest& out, std::size_t first) {
     float* const values = out.values + (first + i) * out.count;
     std::int32_t* const columns = out.columns + (first + i) * out.count;
     std::size_t found = 0;
+    float least = out.count >= 1 && out.count <= 16 ? hn::GetLane(value(hn::Set(d, LargestOf16(lane_peaks, out.count))))
+                                                    : kNothing;
+    bool bounded = least > kNothing;  // not of a row that is NaN
     HWY_ALIGN float some[HWY_MAX_BYTES / sizeof(float)];
-    for (std::size_t j = 0; j < x.width; j += lanes) {
-      const std::size_t here = x.width - j < lanes ? x.width - j : lanes;
-      const auto v = value(LoadFirst(d, row + j, here));
-      // What is no better than the worst of those found is left alone: of equal ones the first counts.
-      if (found == out.count) {
-        const auto better = hn::And(hn::Gt(v, hn::Set(d, values[found - 1])), hn::FirstN(d, here));
-        if (hn::AllFalse(d, better)) continue;
-      }
-      hn::Store(v, d, some);
+    const auto look = [&](std::size_t j, std::size_t here) HWY_ATTR {
+      hn::Store(value(LoadFirst(d, row + j, here)), d, some);
       for (std::size_t lane = 0; lane < here; ++lane) {
-        if (found == out.count && !(some[lane] > values[found - 1])) continue;
+        if (bounded && !(some[lane] >= least)) continue;
+        if (found == out.count && !(some[lane] > values[found - 1])) continue;  // of equal ones the first counts
         std::size_t at = found < out.count ? found++ : found - 1;
         for (; at > 0 && some[lane] > values[at - 1]; --at) {
           values[at] = values[at - 1];
@@ -128,7 +169,22 @@ void LikeliestRows(Rows x, const Likeliest& out, std::size_t first) {
         values[at] = some[lane];
         columns[at] = static_cast<std::int32_t>(j + lane);
       }
+      if (found == out.count && found > 0) {
+        least = values[found - 1];
+        bounded = true;
+      }
+    };
+    std::size_t j = 0;
+    for (; j + kTogether * lanes <= x.width; j += kTogether * lanes) {
+      if (bounded) {
+        const auto least_here = hn::Set(d, least);
+        const auto worth = [&](std::size_t v)
+                               HWY_ATTR { return hn::Ge(value(hn::LoadU(d, row + j + v * lanes)), least_here); };
+        if (hn::AllFalse(d, hn::Or(hn::Or(worth(0), worth(1)), hn::Or(worth(2), worth(3))))) continue;
+      }
+      for (std::size_t v = 0; v < kTogether; ++v) look(j + v * lanes, lanes);
     }
+    for (; j < x.width; j += lanes) look(j, HWY_MIN(lanes, x.width - j));
     out.also_values[first + i] = hn::GetLane(value(hn::Set(d, row[out.also])));
   }
 }

@@ -67,6 +67,32 @@ void DecodingRows::advance(std::span<const std::int32_t> sources, std::span<cons
   ++step_;
 }
 
+void PastSlots::advance(const DecodingRows& rows) {
+  const std::int64_t width = rows.width(), before = steps_, now = ++steps_;
+  std::vector<std::int32_t> slots(static_cast<std::size_t>(rows.count() * now));
+  in_order_ = in_order_ && width <= 1;
+  for (std::int64_t row = 0; row < rows.count(); row += width) {
+    used_.assign(static_cast<std::size_t>((before + 1) * width + 1), 0);
+    for (std::int64_t i = row; i < row + width; ++i) {
+      const std::int32_t* const from =
+          before == 0 ? nullptr : slots_.data() + rows.from()[static_cast<std::size_t>(i)] * before;
+      std::int32_t* const to = slots.data() + i * now;
+      std::copy_n(from, before, to);
+      for (std::int64_t s = 0; s < before; ++s) {
+        const auto slot = static_cast<std::size_t>(to[s]);
+        if (slot >= used_.size()) used_.resize(slot + 1, 0);
+        used_[slot] = 1;
+      }
+    }
+    std::size_t free = 0;
+    for (std::int64_t i = row; i < row + width; ++i, ++free) {
+      while (free < used_.size() && used_[free] != 0) ++free;
+      slots[static_cast<std::size_t>(i * now + before)] = static_cast<std::int32_t>(free);
+    }
+  }
+  slots_ = std::move(slots);
+}
+
 Tensor take_rows(const Tensor& from, std::span<const std::int32_t> rows) {
   Tensor to = Tensor::empty(from.shape().with(0, static_cast<std::int64_t>(rows.size())), from.dtype());
   const std::size_t bytes = from[0] == 0 ? 0 : from.bytes() / static_cast<std::size_t>(from[0]);

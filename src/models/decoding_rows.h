@@ -28,6 +28,7 @@ class DecodingRows {
   std::int64_t count() const { return static_cast<std::int64_t>(from_.size()); }
   std::int64_t width() const { return width_; }  // rows of a source
   std::int64_t sources() const { return static_cast<std::int64_t>(sources_.size()); }
+  std::int32_t source(std::int64_t place) const { return sources_[static_cast<std::size_t>(place)]; }  // of the batch
 
   std::span<const std::int32_t> lengths() const { return lengths_; }  // of the sources that are running
   Tensor words(Tape& tape, const Shape& shape) const;                 // what each row wrote last, i32
@@ -48,6 +49,24 @@ class DecodingRows {
   std::vector<std::int32_t> sources_, lengths_, words_, from_, stayed_;
   std::vector<std::int32_t> past_;  // [rows, step]
   bool left_ = false;
+};
+
+// Where each row's past is kept, one place ("slot") a step within the source of the row. A slot that no row's past
+// leads to any more is used again, so a source needs few more than it has steps.
+class PastSlots {
+ public:
+  void advance(const DecodingRows& rows);  // once a step, after them
+
+  // [rows, steps so far], this step's own included, from the row on.
+  const std::int32_t* of(std::int64_t row) const { return slots_.data() + row * steps_; }
+  std::int32_t own(std::int64_t row) const { return of(row)[steps_ - 1]; }
+  bool in_order() const { return in_order_; }  // every row's slots are 0, 1, 2, …
+
+ private:
+  std::int64_t steps_ = 0;
+  bool in_order_ = true;
+  std::vector<std::int32_t> slots_;
+  std::vector<std::uint8_t> used_;
 };
 
 // Rows of dimension 0 by number, on the heap.

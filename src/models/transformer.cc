@@ -2,8 +2,11 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstring>
 
+#include "attention/kept.h"
 #include "base/check.h"
+#include "base/pool.h"
 #include "models/attention_maps.h"
 #include "models/decoding_rows.h"
 #include "models/hard_costs.h"
@@ -252,8 +255,9 @@ std::vector<EveryMap> Transformer::every_attention(const Batch& batch) const {
   return made;
 }
 
-// One batch step by step. Keys and values of the target are kept as each step made them, and found by the rows' past;
-// those of the source are there once for all rows of a source.
+// One batch step by step. Keys and values of the source are there once for all rows of a source, those of the target as
+// each step made them, found by the rows' past: where the products want them (KeptKeys), if the mechanism is plain and
+// nobody asks for more than a look at the source; else as they came, and put together anew for every step.
 class Transformer::Steps : public Decoding {
  public:
   Steps(const Transformer& model, const Batch& batch, const DecodeOptions& options)
@@ -261,6 +265,7 @@ class Transformer::Steps : public Decoding {
         options_(options),
         pooled_(&model),
         lengths_(batch.lengths),
+        longest_(batch.source[0]),
         rows_(batch.lengths),
         layers_(model.decoder_.size()),
         cross_looks_(model.shape_of(LookKind::kCross)),
@@ -276,6 +281,13 @@ class Transformer::Steps : public Decoding {
     }
     for (std::size_t i = 0; i < layers_.size(); ++i) {
       const MultiHead& cross = model.decoder_[i].cross;
+      layers_[i].keeps_self = keeps(model.decoder_[i].self);
+      layers_[i].keeps_cross = keeps(cross);
+      if (layers_[i].keeps_self) layers_[i].own.assign(lengths_.size(), new_keys(model.decoder_[i].self));
+      if (layers_[i].keeps_cross) {
+        keep_source(encoded, cross, layers_[i].source);
+        continue;
+      }
       const MultiHeadMemory memory = cross.remember(encoded, encoded);
       if (everything) {
         cross_norms_.push_back(cross.value_lengths(memory));
@@ -291,10 +303,11 @@ class Transformer::Steps : public Decoding {
   Tensor step(std::span<const std::int32_t> sources, std::span<const std::int32_t> origins,
               std::span<const std::int32_t> previous) override {
     rows_.advance(sources, origins, previous);
+    slots_.advance(rows_);
     tape_.reset();
     if (rows_.sources_left()) leave();
     const std::int64_t count = rows_.count();
-    if (options_.keeps != Keeps::kNothing) cross_looks_.begin(count, layers_[0].cross[0].values[2]);
+    if (options_.keeps != Keeps::kNothing) cross_looks_.begin(count, longest_);
     if (options_.keeps == Keeps::kEverything) own_looks_.begin(count, rows_.step() + 1);
     const LossOptions no_options;
     const Pass pass{no_options, {}};
@@ -342,7 +355,82 @@ class Transformer::Steps : public Decoding {
     std::vector<Cached> self;
     std::vector<Crossed> cross;
     bool by_place = true;
+    bool keeps_self = false, keeps_cross = false;  // as KeptKeys, one a source of the batch
+    std::vector<KeptKeys> own, source;
   };
+
+  bool keeps(const MultiHead& heads) const {
+    const std::optional<MultiHead::Maps> maps = heads.maps();
+    return maps && can_keep(maps->mechanism) && maps->key.weight().value.dtype() == DType::kF32 &&
+           options_.keeps != Keeps::kEverything && options_.what_if == nullptr;
+  }
+  static KeptKeys new_keys(const MultiHead& heads) {
+    return {heads.settings().heads, heads.settings().width, heads.settings().value_width};
+  }
+  void keep_source(Var encoded, const MultiHead& heads, std::vector<KeptKeys>& to) {
+    const Var keys = heads.maps()->key(encoded), values = heads.maps()->value(encoded);
+    to.assign(lengths_.size(), new_keys(heads));
+    parallel(to.size(), [&](std::size_t source) {
+      for (std::int64_t t = 0; t < lengths_[source]; ++t) {
+        const std::int64_t row = static_cast<std::int64_t>(source) * encoded[1] + t;
+        to[source].put(t, keys.value().data<float>() + row * keys[2], values.value().data<float>() + row * values[2]);
+      }
+    });
+    tape_.release(keys);
+    tape_.release(values);
+  }
+
+  // Looks of all rows at what their sources keep.
+  template <class Look>
+  Var look(const MultiHead& heads, Var x, const std::vector<KeptKeys>& kept, Look look) {
+    const MultiHead::Maps maps = *heads.maps();
+    const Var queries = maps.query(x);
+    const auto in = static_cast<std::size_t>(queries[2]),
+               out = static_cast<std::size_t>(heads.settings().heads * heads.settings().value_width);
+    const Tensor context = tape_.make({x[0], 1, static_cast<std::int64_t>(out)});
+    const auto width = static_cast<std::size_t>(rows_.width());
+    parallel(static_cast<std::size_t>(rows_.sources()), [&](std::size_t place) {
+      const std::size_t first = place * width;
+      attend_kept(maps.mechanism, kept[static_cast<std::size_t>(rows_.source(static_cast<std::int64_t>(place)))],
+                  Rows{queries.value().data<float>() + first * in, width, in, in},
+                  look(static_cast<std::int64_t>(place)), Tile{context.data<float>() + first * out, width, out, out});
+    });
+    tape_.release(queries);
+    return maps.output(tape_.constant(context));
+  }
+
+  Var kept_self(std::size_t at, Var x) {
+    const MultiHead& heads = model_.decoder_[at].self;
+    const Var keys = heads.maps()->key(x), values = heads.maps()->value(x);
+    std::vector<KeptKeys>& own = layers_[at].own;
+    for (std::int64_t row = 0; row < rows_.count(); ++row) {
+      own[static_cast<std::size_t>(rows_.source(row / rows_.width()))].put(
+          slots_.own(row), keys.value().data<float>() + row * keys[2], values.value().data<float>() + row * values[2]);
+    }
+    tape_.release(keys);
+    tape_.release(values);
+    return look(heads, x, own, [&](std::int64_t place) {
+      return KeptLook{.keys = rows_.step() + 1,
+                      .slots = slots_.in_order() ? nullptr : slots_.of(place * rows_.width())};
+    });
+  }
+
+  Var kept_cross(std::size_t at, Var x) {
+    const MultiHead& heads = model_.decoder_[at].cross;
+    const std::int64_t width = rows_.width(), all = heads.settings().heads * width * longest_;
+    Tensor weights;
+    if (options_.keeps != Keeps::kNothing) {
+      weights = tape_.make({rows_.sources(), heads.settings().heads, width, longest_});
+      std::memset(weights.raw(), 0, weights.bytes());
+    }
+    const Var made = look(heads, x, layers_[at].source, [&](std::int64_t place) {
+      return KeptLook{.keys = rows_.lengths()[static_cast<std::size_t>(place)],
+                      .weights = weights.defined() ? weights.data<float>() + place * all : nullptr,
+                      .weight_stride = longest_};
+    });
+    if (weights.defined()) cross_looks_.add(static_cast<std::int64_t>(at), weights, width);
+    return made;
+  }
 
   static Tensor kept(Var x) { return x.defined() ? x.value().clone() : Tensor(); }
 
@@ -359,6 +447,7 @@ class Transformer::Steps : public Decoding {
   }
 
   Var self(std::size_t at, Var x) {
+    if (layers_[at].keeps_self) return kept_self(at, x);
     const MultiHead& heads = model_.decoder_[at].self;
     MultiHeadMemory memory = heads.remember(x, x);
     std::vector<Cached>& cached = layers_[at].self;
@@ -405,6 +494,7 @@ class Transformer::Steps : public Decoding {
   // where a query stands, one after another.
   Var cross(std::size_t at, Var x) {
     const Layer& layer = layers_[at];
+    if (layer.keeps_cross) return kept_cross(at, x);
     const MultiHead& heads = model_.decoder_[at].cross;
     MultiHeadMemory memory;
     for (const Crossed& part : layer.cross) {
@@ -436,7 +526,9 @@ class Transformer::Steps : public Decoding {
   PooledTape pooled_;
   Tape& tape_ = *pooled_;
   const std::vector<std::int32_t> lengths_;  // of all sources of the batch
+  const std::int64_t longest_;               // with its padding
   DecodingRows rows_;
+  PastSlots slots_;
   std::vector<Layer> layers_;
   // What it keeps. Of each layer, of all sources of the batch: weights and norms that no step changes, and what makes
   // norms of the values that steps leave.

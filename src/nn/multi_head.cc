@@ -223,6 +223,12 @@ Tensor MultiHead::value_lengths(const MultiHeadMemory& memory) const {
   return value_lengths(values, length_maps(memory.parts[0].values.tape()));
 }
 
+std::optional<MultiHead::Maps> MultiHead::maps() const {
+  const Part& part = parts_[0];
+  if (parts_.size() > 1 || settings_.groups != settings_.heads || !part.query || !part.key) return {};
+  return Maps{*part.query, *part.key, part.value, output_, part.attention.mechanism()};
+}
+
 MultiHeadResult MultiHead::operator()(Var queries, Var keys, Var values, const AttendOptions& options) const {
   check_three("queries", queries);
   return read(queries, remember(keys, values), options);

@@ -89,6 +89,14 @@ class REGARD_API MultiHead {
 
   const MultiHeadSettings& settings() const { return settings_; }
 
+  // What it is made of, for a decoder that keeps keys and values in its own way: there, if one mechanism that compares
+  // rows serves all heads and none share keys. Heads stand side by side in what the maps give.
+  struct Maps {
+    const Linear &query, &key, &value, &output;
+    const Mechanism& mechanism;
+  };
+  std::optional<Maps> maps() const;
+
  private:
   struct Part {  // heads with the same mechanism
     std::shared_ptr<const std::vector<std::int64_t>> heads;
