@@ -1,7 +1,7 @@
 // The schedules of attention: forward, backward and weights are three drivers over the same stages. Tiles have 128
 // keys, counted from the first of their own sequence, so that what a row computes depends on nothing but its sequence;
 // a row knows nothing of the rows beside it, so their number is a matter of speed. Only peak and τ of a row are kept;
-// the other two passes make the scores again.
+// the other two passes make the scores again, unless they take long and little room: then backward finds them held.
 // What a block does is in block.h, what blocks there are in plan.h.
 #include "attention/engine.h"
 
