@@ -134,13 +134,13 @@ struct BlockWork {
   // `looked_at`: by somebody else than the align, which may not need them.
   void score(const Place& tile, std::int64_t t, Cover cover, RowsOf<const T> q, RowsOf<T> s, Ahead* ahead = nullptr,
              bool looked_at = false) const {
-    if (view.knows_scores) {
-      copy_rows(RowsOf<const T>(held(tile)), s);
+    if (view.held.knows_scores) {
+      copy_rows(RowsOf<const T>(held_scores(tile)), s);
     } else if (looked_at || view.stages.align->needs_scores()) {
       KeysOf<T> k = keys_of(tile, t);
       k.ahead = ahead;
       view.tiles.forward(tile, q, k, view.theta_of(tile.head), s);
-      if (view.scores != nullptr) copy_rows(RowsOf<const T>(s), held(tile));
+      if (view.held.scores != nullptr) copy_rows(RowsOf<const T>(s), held_scores(tile));
     } else {
       clear(s);
     }
@@ -160,8 +160,8 @@ struct BlockWork {
   }
 
   // What a pass did not make because nobody may see it, the scopes hide again in the next.
-  RowsOf<T> held(const Place& tile) const {
-    return {view.scores + view.row(tile.item, tile.head, tile.queries.begin) * view.keys + tile.keys.begin,
+  RowsOf<T> held_scores(const Place& tile) const {
+    return {view.held.scores + view.row(tile.item, tile.head, tile.queries.begin) * view.keys + tile.keys.begin,
             size(tile.queries.count()), size(tile.keys.count()), size(view.keys)};
   }
 
@@ -178,15 +178,24 @@ struct BlockWork {
     // By where a query stands, so that one query at a time drops what the whole drops.
     const auto query = static_cast<std::uint64_t>(tile.queries.begin + tile.offset),
                first = static_cast<std::uint64_t>(tile.keys.begin);
-    if (drops_tiles()) return drop_tile(p, view.call.dropout, key, query, first, kept);
+    if (drops_tiles() && view.held.knows_kept) return keep_tile(p, view.call.dropout, held_kept(tile));
+    if (drops_tiles()) {
+      return drop_tile(p, view.call.dropout, key, query, first, view.held.kept != nullptr ? held_kept(tile) : kept);
+    }
     for (std::size_t i = 0; i < p.count; ++i) {
       dropout(p.row(i), p.row(i), p.width, view.call.dropout, key.at(query + i), first);
     }
   }
   void drop_again(const Place& tile, RowsOf<T> p, const std::uint8_t* kept) const {
     if (view.call.dropout == 0) return;
-    if (!drops_tiles()) return drop(tile, p);
+    if (!drops_tiles() || view.held.knows_kept) return drop(tile, p);
     keep_tile(p, view.call.dropout, kept);
+  }
+  std::uint8_t* held_kept(const Place& tile) const {
+    const std::int64_t at = tile.keys.begin - segment.keys.begin, tiles = keys.packed.tiles;
+    const std::int64_t list = tile.item * view.heads + tile.head;
+    const std::int64_t row = (list * tiles + segment.tile + at / kKeyTile) * view.queries + tile.queries.begin;
+    return view.held.kept + row * static_cast<std::int64_t>(kKeptBytes) + at % kKeyTile / 8;
   }
   // Elements are counted from the first key of the item, tiles from that of the sequence.
   bool drops_tiles() const { return segment.keys.begin % 16 == 0; }

@@ -1,7 +1,7 @@
 // The schedules of attention: forward, backward and weights are three drivers over the same stages. Tiles have 128
 // keys, counted from the first of their own sequence, so that what a row computes depends on nothing but its sequence;
 // a row knows nothing of the rows beside it, so their number is a matter of speed. Only peak and τ of a row are kept;
-// the other two passes make the scores again.
+// the other two passes make the scores again, unless they take long and little room: then backward finds them held.
 // What a block does is in block.h, what blocks there are in plan.h.
 #include "attention/engine.h"
 
@@ -78,6 +78,12 @@ bool holds_scores(const AttendCall& call) {
   const Stages& stages = call.mechanism->stages();
   const bool slow = !stages.score->tiles().is_product() || call.q[3] >= kLongProduct;
   return slow && call.keys <= call.q[3] && stages.align->needs_scores() && !call.staged;
+}
+// The same of dropout's choice, a bit a pair.
+std::int64_t kept_bytes(const Plan& plan) { return plan.tiles * static_cast<std::int64_t>(kKeptBytes); }  // of a query
+bool holds_kept(const AttendCall& call, const Plan& plan) {
+  return call.dropout > 0 && !call.staged &&
+         kept_bytes(plan) <= call.q[3] * static_cast<std::int64_t>(bytes_of(call.q.dtype()));
 }
 Shape map_shape(const AttendCall& call) { return {call.batch, call.sizes.heads, call.queries, call.keys}; }
 
@@ -307,12 +313,15 @@ Attention attend_lowered(const Mechanism& mechanism, const Inputs& in, const Low
   const Var inputs[] = {made.q, made.k, pointer ? Var() : v, made.theta, made.table, made.centres, made.bias};
   const bool learns =
       std::any_of(std::begin(inputs), std::end(inputs), [](Var x) { return x.defined() && x.needs_gradient(); });
-  const Tensor held = learns && holds_scores(call) ? tape.make(map_shape(call), type) : Tensor();
 
   return by_type(type, [&]<class T>() -> Attention {
-    T* const scores = held.defined() ? held.data<T>() : nullptr;
-    const View<T> view(call, values, scores);
-    const Plan plan = make_plan(view, arena);
+    const Plan plan = make_plan(View<T>(call, values), arena);
+    Held<T> held;
+    if (learns && holds_scores(call)) held.scores = allocate<T>(arena, map_shape(call).size());
+    if (learns && holds_kept(call, plan)) {
+      held.kept = allocate<std::uint8_t>(arena, in.batch * in.sizes.heads * in.queries * kept_bytes(plan));
+    }
+    const View<T> view(call, values, held);
     if (call.documents.defined()) {  // positions of no document are in no block
       for (const Tensor& x : {context, call.peaks, call.taus}) std::memset(x.raw(), 0, x.bytes());
     }
@@ -321,7 +330,7 @@ Attention attend_lowered(const Mechanism& mechanism, const Inputs& in, const Low
     if (call.weights.defined()) replace_all_weights(call, call.weights);
 
     const Var result = tape.record(Op::attend, context, inputs, [=, &tape](const Tensor& dy) {
-      const View<T> again(call, values, scores, scores != nullptr);
+      const View<T> again(call, values, held.known());
       const auto gradient_of = [&](Var x) {
         const Target to = tape.target(x);
         return to ? to : Target{tape.make(x.shape(), type), false};
@@ -433,7 +442,7 @@ EngineRoom engine_room(AttendCall call, const Tensor& values, bool bias_learns) 
     make_state(call, call.q.dtype(), forward);
     const bool holds = holds_scores(call);
     if (holds) forward.make(map_shape(call), call.q.dtype());
-    const View<T> view(call, values), again(call, values, nullptr, holds);
+    const View<T> view(call, values), again(call, values, {.knows_scores = holds});
     Arena arena;
     const Plan plan = make_plan(view, arena);
     const ForwardRoom<T> there(view, plan, forward);

@@ -48,11 +48,20 @@ struct Segment {
   std::int64_t tile = 0;    // the number of its first tile
 };
 
+// What the forward pass leaves to the backward pass, if it is worth its room; null: not held.
+template <class T>
+struct Held {
+  T* scores = nullptr;                            // [batch, heads, queries, keys], before bias and scopes
+  std::uint8_t* kept = nullptr;                   // what dropout kept: [batch, heads, tiles, queries, kKeptBytes]
+  bool knows_scores = false, knows_kept = false;  // they are there already
+
+  Held known() const { return {scores, kept, scores != nullptr, kept != nullptr}; }
+};
+
 // One call as plain memory.
 template <class T>
 struct View {
-  // `held`: scores [batch, heads, queries, keys] that a pass leaves to the next, `known` if it is the next.
-  View(const AttendCall& c, const Tensor& values, T* held = nullptr, bool known = false)
+  View(const AttendCall& c, const Tensor& values, const Held<T>& of_forward = {})
       : call(c),
         stages(c.mechanism->stages()),
         tiles(stages.score->tiles()),
@@ -67,8 +76,7 @@ struct View {
         shares_keys(c.k[0] == 1 && c.batch != 1),
         q(c.q.data<T>()),
         k(c.k.data<T>()),
-        scores(held),
-        knows_scores(known) {
+        held(of_forward) {
     if (values.defined()) {
       v = values.data<T>();
       value_groups = values[1];
@@ -137,10 +145,8 @@ struct View {
   const PairTiles& tiles;
   std::int64_t batch, heads, key_groups, value_groups = 1, queries, keys, width, key_width, value_width = 0;
   bool shares_queries, shares_keys;  // all items have the same
-  const T *q, *k;
-  T* scores;          // before bias and scopes; null: not held
-  bool knows_scores;  // they are there already
-  const T *v = nullptr, *theta = nullptr, *table = nullptr, *centres = nullptr, *bias = nullptr;
+  const T *q, *k, *v = nullptr, *theta = nullptr, *table = nullptr, *centres = nullptr, *bias = nullptr;
+  Held<T> held;
   const Scope* gate = nullptr;
   const std::int8_t* mask = nullptr;
   std::int32_t* choices = nullptr;
@@ -261,8 +267,8 @@ template <class T>
 struct PreparedKeys {
   template <class Memory>
   PreparedKeys(const View<T>& view, const Plan& plan, std::int64_t slots, bool backward, Memory& arena)
-      : packed(plan, slots * view.unit_keys(), view.key_width, view.tiles.is_product() && !view.knows_scores, backward,
-               arena) {
+      : packed(plan, slots * view.unit_keys(), view.key_width, view.tiles.is_product() && !view.held.knows_scores,
+               backward, arena) {
     if (view.tiles.prepares_keys()) {
       prepared = allocate<T>(arena, slots * view.unit_keys() * view.keys * view.key_width);
     }

@@ -430,19 +430,15 @@ void DropTile(Tile x, float p, RandomKey key, std::uint64_t query, std::uint64_t
 
 void KeepTile(Tile x, float p, const std::uint8_t* kept) {
   const Tag16 d;
-  const hn::RebindToUnsigned<Tag16> du;
   const Vector16 scale = hn::Set(d, 1.0f / (1.0f - p));
-  const auto number = hn::Iota(du, 0);
   for (std::size_t i = 0; i < x.count; ++i) {
     float* const row = x.row(i);
     ForEachPart16(x.width, [&](std::size_t j, std::size_t, std::size_t lanes) HWY_ATTR {
-      std::uint32_t bits = 0;
-      for (std::size_t b = 0; b < (kPartLanes + 7) / 8; ++b)
-        bits |= std::uint32_t{kept[i * kKeptBytes + j / 8 + b]} << (8 * b);
-      bits >>= j % 8;
-      const auto stays = hn::Ne(hn::And(hn::Shl(hn::Set(du, 1), number), hn::Set(du, bits)), hn::Zero(du));
+      std::uint8_t bits[8] = {};  // as many as the function may read
+      std::copy_n(kept + i * kKeptBytes + j / 8, (kPartLanes + 7) / 8, bits);
+      bits[0] = static_cast<std::uint8_t>(bits[0] >> (j % 8));
       const Vector16 value = hn::Mul(LoadPart16(row + j, lanes), scale);
-      StorePart16(hn::IfThenElseZero(hn::RebindMask(d, stays), value), row + j, lanes);
+      StorePart16(hn::IfThenElseZero(hn::LoadMaskBits(d, bits), value), row + j, lanes);
     });
   }
 }
