@@ -54,6 +54,9 @@ Batch make_batch(std::span<const SequencePair> pairs, const BatchSettings& setti
   const auto source = batch.source.data<std::int32_t>(), previous = batch.previous.data<std::int32_t>(),
              targets = batch.targets.data<std::int32_t>();
   const auto weights = batch.target_weights.data<float>();
+  if (std::any_of(pairs.begin(), pairs.end(), [](const SequencePair& pair) { return !pair.guide.empty(); })) {
+    batch.guide = Tensor::zeros({steps, count, time});
+  }
   for (std::int64_t row = 0; row < count; ++row) {
     const SequencePair& pair = pairs[batch.order[static_cast<std::size_t>(row)]];
     const auto length = static_cast<std::int64_t>(pair.source.size());
@@ -67,6 +70,11 @@ Batch make_batch(std::span<const SequencePair> pairs, const BatchSettings& setti
       previous[t * count + row] = t == 0 ? settings.begin : pair.target[at - 1];
       targets[t * count + row] = t == written ? settings.end : pair.target[at];
       weights[t * count + row] = 1;
+    }
+    if (pair.guide.empty()) continue;
+    for (std::int64_t t = 0; t < written; ++t) {
+      std::copy_n(pair.guide.data() + t * length, length,
+                  batch.guide.data<float>() + ((t + settings.guide_shift) * count + row) * time);
     }
   }
   return batch;

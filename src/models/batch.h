@@ -16,6 +16,7 @@ struct SequencePair {
   std::uint64_t id = 0;  // of the example: what is random about it depends on this, not on its place
   std::vector<std::int32_t> source = {};
   std::vector<std::int32_t> target = {};  // empty when it is to be found out
+  std::vector<float> guide = {};  // [target, source]: where each token of the target comes from; empty: nobody says
 };
 
 struct Batch {
@@ -25,6 +26,7 @@ struct Batch {
   Tensor targets;                     // i32 [steps, batch]: what it should write: the target, then the end
   Tensor target_weights;              // f32 [steps, batch]: 1 for those, 0 for padding
   std::int64_t target_count = 0;      // how many are not padding
+  Tensor guide = {};                  // f32 [steps, batch, time]: where each step should look; not defined: nobody says
   std::vector<std::uint64_t> ids;
   std::vector<std::size_t> order;  // row i is pair order[i] of those given
 
@@ -36,6 +38,7 @@ struct BatchSettings {
   std::int32_t end = 1;         // and the one after it
   std::int64_t least_time = 0;  // pad sources and targets to at least so many steps
   std::int64_t least_steps = 0;
+  std::int64_t guide_shift = 0;  // so many steps after the one that writes it a token's guide is followed: 0 or 1
 };
 
 // How many steps of a row are not padding: until the last that has a weight.

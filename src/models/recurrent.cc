@@ -8,6 +8,7 @@
 #include "base/check.h"
 #include "models/attention_maps.h"
 #include "models/decoding_rows.h"
+#include "models/guide.h"
 #include "models/hard_costs.h"
 #include "models/kept_looks.h"
 #include "models/presets.h"
@@ -252,8 +253,9 @@ Var RecurrentModel::first_fed(Tape& tape, std::int64_t rows, DType type) const {
 }
 
 Var RecurrentModel::read(Tape& tape, const Batch& batch, const Plan& plan, const LossOptions& options,
-                         std::vector<AttendTrace>* traces) const {
+                         std::vector<AttendTrace>* traces, Var* weights) const {
   Encoded encoded = encode(tape, batch, options, plan.order);
+  if (weights != nullptr) encoded.memory.values = with_weights(encoded.memory.values);
   const auto steps = static_cast<std::int64_t>(plan.rows.size()), all = static_cast<std::int64_t>(plan.places.size());
   const float p = options.training ? settings_.dropout : 0;
   // x [rows, width], the first of them row `begin` of all.
@@ -267,7 +269,8 @@ Var RecurrentModel::read(Tape& tape, const Batch& batch, const Plan& plan, const
     ids.data<std::int32_t>()[i] = batch.previous.data<std::int32_t>()[plan.places[static_cast<std::size_t>(i)]];
   }
   const Var words = drop(target_(tape, ids), options.key.at(kTargetWords)), inputs = decoder_[0].project(words);
-  const std::span<Var> states = make_vars(tape, steps), contexts = make_vars(tape, steps);
+  const std::span<Var> states = make_vars(tape, steps), contexts = make_vars(tape, steps),
+                       looks = make_vars(tape, weights == nullptr ? 0 : steps);
   ArenaVector<RecurrentState> now = std::move(encoded.first);
   Var fed = feeds() ? first_fed(tape, batch.size(), words.dtype()) : Var();
   Var added = attends() ? Var() : context_(encoded.summary);
@@ -277,7 +280,10 @@ Var RecurrentModel::read(Tape& tape, const Batch& batch, const Plan& plan, const
     const std::span<const std::int32_t> lengths(plan.lengths.data(), count);
     Attention looked = (*attention_)(state, encoded.memory, looking(options, lengths, {plan.ids.data(), count}, t));
     if (traces != nullptr) traces->push_back(std::move(looked.trace));
-    return reshape(looked.context, {rows, context_width()});
+    const Var read = reshape(looked.context, {rows, looked.context[3]});
+    if (weights == nullptr) return read;
+    looks[static_cast<std::size_t>(t)] = slice(read, 1, context_width(), read[1]);
+    return slice(read, 1, 0, context_width());
   };
   for (std::int64_t t = 0; t < steps; ++t) {
     const auto at = static_cast<std::size_t>(t);
@@ -316,6 +322,7 @@ Var RecurrentModel::read(Tape& tape, const Batch& batch, const Plan& plan, const
     if (feeds()) states[at] = fed = read_out(now.back().state, look(now.back().state, t), {});
   }
   tape.release(inputs);
+  if (weights != nullptr) *weights = concat(looks, 0);
   Var top = concat(states, 0);
   if (!feeds()) {
     const Var below = top, looked = concat(contexts, 0);
@@ -329,7 +336,11 @@ SequenceModel::Loss RecurrentModel::loss(Tape& tape, const Batch& batch, const L
   const Plan plan(tape.arena(), batch);
   std::vector<AttendTrace> traces;
   const bool tells = options.training && attends() && learns_by_reinforce(attention_->mechanism());
-  Loss made = output_.loss(read(tape, batch, plan, options, tells ? &traces : nullptr), plan.places, batch, options);
+  const bool guides = attends() && guided(batch, options);
+  Var weights;
+  Loss made = output_.loss(read(tape, batch, plan, options, tells ? &traces : nullptr, guides ? &weights : nullptr),
+                           plan.places, batch, options);
+  if (guides) made.sum = made.sum + guide_loss(weights, plan.places, batch, options);
   if (tells) {
     const HardCosts costs(made.log_probabilities, batch);
     const std::span<const std::int32_t> places(plan.places);

@@ -99,8 +99,9 @@ class RecurrentModel : public SequenceModel {
   // Row i is source order[i] of the batch.
   Encoded encode(Tape& tape, const Batch& batch, const LossOptions& options, std::span<const std::int32_t> order) const;
   // [rows of the plan, readout]; traces, if somebody wants them, one a step.
+  // Weights, if somebody wants to learn from them: [rows of the plan, time].
   Var read(Tape& tape, const Batch& batch, const Plan& plan, const LossOptions& options,
-           std::vector<AttendTrace>* traces) const;
+           std::vector<AttendTrace>* traces, Var* weights = nullptr) const;
   Var read_out(Var states, Var contexts, Var words) const;
   Var first_fed(Tape& tape, std::int64_t rows, DType type) const;  // h̃_0, zeros
   AttendOptions looking(const LossOptions& options, std::span<const std::int32_t> lengths,

@@ -23,6 +23,7 @@ struct LossOptions {
   double label_smoothing = 0;
   bool training = false;         // something may be dropped
   RandomKey key = RandomKey(0);  // of this update; what is dropped follows from it, the layer and the example's id
+  double guide = 0;              // how much it counts that the last look at the source goes where the batch says
 };
 
 struct AskedAttention {
@@ -74,7 +75,7 @@ class SequenceModel {
   virtual ~SequenceModel() = default;
 
   struct Loss {
-    Var sum;                   // [], over the targets that are not padding, with smoothing
+    Var sum;                   // [], over the targets that are not padding, with smoothing and what the guide adds
     Tensor log_probabilities;  // [steps · batch], of the targets, without smoothing; valid until the step ends
   };
   // Teacher forcing: the decoder is told the right words before each step.

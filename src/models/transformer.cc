@@ -9,6 +9,7 @@
 #include "base/pool.h"
 #include "models/attention_maps.h"
 #include "models/decoding_rows.h"
+#include "models/guide.h"
 #include "models/hard_costs.h"
 #include "models/kept_looks.h"
 #include "models/lines.h"
@@ -155,7 +156,8 @@ Var Transformer::encode(Tape& tape, const Batch& batch, const Pass& pass, Traces
   return encoder_norm_ ? (*encoder_norm_)(x) : x;
 }
 
-Var Transformer::read(Tape& tape, const Batch& batch, const LossOptions& loss_options, Traces* traces) const {
+Var Transformer::read(Tape& tape, const Batch& batch, const LossOptions& loss_options, Traces* traces,
+                      Var* weights) const {
   const Pass pass{loss_options, batch.ids};
   const Var encoded = encode(tape, batch, pass, traces);
   Var x = drop(embed(tape, target_, target_position_, by_item(tape, batch.previous), 0), settings_.dropout, pass,
@@ -171,7 +173,10 @@ Var Transformer::read(Tape& tape, const Batch& batch, const LossOptions& loss_op
     options.lengths = batch.lengths;
     const Var asking = before(layer.cross_norm, x);
     MultiHeadMemory memory = layer.cross.remember(encoded, encoded);
-    MultiHeadResult crossed = layer.cross.read(asking, memory, options);
+    const bool watched = weights != nullptr && i + 1 == decoder_.size();
+    MultiHeadResult crossed =
+        watched ? layer.cross.watch(asking, memory, options) : layer.cross.read(asking, memory, options);
+    if (watched) *weights = crossed.weights;
     if (traces != nullptr) {
       traces->decoder.push_back(std::move(self.trace));
       traces->decoder_read.push_back(std::move(own));
@@ -188,8 +193,15 @@ Var Transformer::read(Tape& tape, const Batch& batch, const LossOptions& loss_op
 SequenceModel::Loss Transformer::loss(Tape& tape, const Batch& batch, const LossOptions& options) const {
   Traces traces;
   const bool tells = options.training && reinforces_;
-  Loss made =
-      output_.loss(read(tape, batch, options, tells ? &traces : nullptr), places_by_item(tape, batch), batch, options);
+  const ArenaVector<std::int32_t> places = places_by_item(tape, batch);
+  const bool guides = guided(batch, options);
+  Var weights;
+  Loss made = output_.loss(read(tape, batch, options, tells ? &traces : nullptr, guides ? &weights : nullptr), places,
+                           batch, options);
+  if (guides) {
+    const Var rows = reshape(mean(weights, 1), {weights[0] * weights[2], weights[3]});
+    made.sum = made.sum + guide_loss(rows, places, batch, options);
+  }
   if (tells) {
     const HardCosts costs(made.log_probabilities, batch);
     const auto each = [](const std::vector<MultiHeadTrace>& layers, const auto& fill) {

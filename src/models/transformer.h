@@ -97,7 +97,9 @@ class Transformer : public SequenceModel {
   // [batch, time, width]
   Var encode(Tape& tape, const Batch& batch, const Pass& pass, Traces* traces = nullptr,
              const WhatIf* what_if = nullptr) const;
-  Var read(Tape& tape, const Batch& batch, const LossOptions& options, Traces* traces) const;  // [batch · steps, width]
+  // [batch · steps, width]; weights, if somebody wants them: of the last look at the source, [batch, heads, steps,
+  // time]
+  Var read(Tape& tape, const Batch& batch, const LossOptions& options, Traces* traces, Var* weights = nullptr) const;
 
   TransformerSettings settings_;
   Embedding target_, source_;

@@ -1,5 +1,8 @@
 #include "regard/nn/attention_layer.h"
 
+#include <cstring>
+
+#include "autograd/by_type.h"
 #include "base/check.h"
 #include "regard/nn/stack.h"
 
@@ -52,6 +55,18 @@ Var AttentionLayer::prepare_keys(Var k, const AttendOptions& options) const {
   const Var given = k.defined() ? k : options.key_tokens;
   check(given.defined(), "AttentionLayer: neither keys nor their tokens for \"", mechanism_.text(), '"');
   return regard::prepare_keys(mechanism_, k, with_learned(given.tape(), options));
+}
+
+Var with_weights(Var values) {
+  check(values.shape().rank() == 4, "with_weights: values ", values.shape(),
+        ": expected four dimensions: [batch, heads, keys, width]");
+  const std::int64_t maps = values[0] * values[1], keys = values[2];
+  const Tensor ones = values.tape().make({values[0], values[1], keys, keys}, values.dtype());
+  std::memset(ones.raw(), 0, ones.bytes());
+  by_type(ones.dtype(), [&]<class T>() {
+    for (std::int64_t i = 0; i < maps * keys; ++i) ones.data<T>()[i * keys + i % keys] = 1;
+  });
+  return concat({values, values.tape().constant(ones)}, 3);
 }
 
 }  // namespace regard

@@ -235,13 +235,37 @@ MultiHeadResult MultiHead::operator()(Var queries, Var keys, Var values, const A
 }
 
 MultiHeadResult MultiHead::read(Var queries, const MultiHeadMemory& memory, const AttendOptions& options) const {
+  return read(queries, memory, options, false);
+}
+
+MultiHeadResult MultiHead::watch(Var queries, const MultiHeadMemory& memory, const AttendOptions& options) const {
+  check(options.dropout == 0, "MultiHead: a dropout of ", options.dropout, " of weights that are watched");
+  return read(queries, memory, options, true);
+}
+
+Var MultiHead::by_head(std::span<const Var> of_parts) const {
+  if (of_parts.size() == 1) return of_parts[0];
+  std::vector<Var> heads(static_cast<std::size_t>(settings_.heads));
+  for (std::size_t i = 0; i < parts_.size(); ++i) {
+    for (std::size_t h = 0; h < parts_[i].heads->size(); ++h) {
+      const auto at = static_cast<std::int64_t>(h);
+      heads[static_cast<std::size_t>((*parts_[i].heads)[h])] = slice(of_parts[i], 1, at, at + 1);
+    }
+  }
+  return concat(heads, 1);
+}
+
+MultiHeadResult MultiHead::read(Var queries, const MultiHeadMemory& memory, const AttendOptions& options,
+                                bool watched) const {
   check_three("queries", queries);
   check(memory.parts.size() == parts_.size(), "MultiHead: a memory of ", memory.parts.size(), " parts, expected ",
         parts_.size());
   check(!options.bias.defined() && !options.query_tokens.defined() && !options.key_tokens.defined(),
         "MultiHead: tokens and a bias cannot be given");
   MultiHeadResult made;
-  const std::span<Var> contexts = make_vars(queries.tape(), static_cast<std::int64_t>(parts_.size()));
+  const auto count_of_parts = static_cast<std::int64_t>(parts_.size());
+  const std::span<Var> contexts = make_vars(queries.tape(), count_of_parts),
+                       weights = make_vars(queries.tape(), watched ? count_of_parts : 0);
   for (std::size_t i = 0; i < parts_.size(); ++i) {
     const Part& part = parts_[i];
     const auto count = static_cast<std::int64_t>(part.heads->size());
@@ -259,22 +283,16 @@ MultiHeadResult MultiHead::read(Var queries, const MultiHeadMemory& memory, cons
     if (needs.query_tokens || !needs.rows) own.query_tokens = queries;
     own.prepared_keys = seen.prepared;
     own.key_tokens = seen.tokens;
-    const Attention looked = part.attention(q, seen.keys, seen.values, own);
+    const Attention looked = part.attention(q, seen.keys, watched ? with_weights(seen.values) : seen.values, own);
     made.trace.parts.push_back({part.heads, looked.trace});
     contexts[i] = looked.context;
+    if (!watched) continue;
+    const std::int64_t width = seen.values[3];
+    contexts[i] = slice(looked.context, 3, 0, width);
+    weights[i] = slice(looked.context, 3, width, width + seen.values[2]);
   }
-  // The heads side by side, in their order.
-  Var all = contexts[0];
-  if (contexts.size() > 1) {
-    std::vector<Var> by_head(static_cast<std::size_t>(settings_.heads));
-    for (std::size_t i = 0; i < parts_.size(); ++i) {
-      for (std::size_t h = 0; h < parts_[i].heads->size(); ++h) {
-        const auto at = static_cast<std::int64_t>(h);
-        by_head[static_cast<std::size_t>((*parts_[i].heads)[h])] = slice(contexts[i], 1, at, at + 1);
-      }
-    }
-    all = concat(by_head, 1);
-  }
+  if (watched) made.weights = by_head(weights);
+  const Var all = by_head(contexts);
   const Var flat = reshape(transpose(all, 1, 2), {all[0], all[2], all[1] * all[3]});
   made.output = output_(flat);
   return made;

@@ -5,7 +5,7 @@
 #include <optional>
 
 #include "base/check.h"
-#include "tasks/lexicon.h"
+#include "tasks/word_aligner.h"
 
 namespace regard {
 namespace {
@@ -106,18 +106,9 @@ class WordPairs {
   }
 
   std::vector<Pointers> both_say() const {  // of every source word its target word
-    std::vector<WordPair> turned;
-    for (const WordPair& pair : pairs_) turned.push_back({.source = pair.target, .target = pair.source});
-    const Lexicon ahead = Lexicon::learn(pairs_), back = Lexicon::learn(turned);
+    const WordAligner aligner = WordAligner::learn(pairs_);
     std::vector<Pointers> both;
-    for (std::size_t i = 0; i < pairs_.size(); ++i) {
-      const Pointers there = ahead.align(pairs_[i]);
-      both.push_back(back.align(turned[i]));
-      for (std::size_t s = 0; s < both.back().size(); ++s) {
-        std::int32_t& target = both.back()[s];
-        if (target >= 0 && there[static_cast<std::size_t>(target)] != static_cast<std::int32_t>(s)) target = -1;
-      }
-    }
+    for (const WordPair& pair : pairs_) both.push_back(aligner.agreed(pair));
     return both;
   }
 

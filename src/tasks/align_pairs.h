@@ -54,8 +54,8 @@ struct HeadChoice {
 };
 // Two models: for every layer, head and shift of one the best agreement that it reaches with one of the other, as F1 of
 // their links over all pairs, 2·|A∩B| / (|A| + |B|).
-// One model: agreement with what two models of words (tasks/lexicon.h), one of each direction, learned from the same
-// pairs and both say.
+// One model: agreement with what two models of words (tasks/word_aligner.h), one of each direction, learned from the
+// same pairs and both say.
 HeadChoice choose_heads(const Translator& forward, const Translator* backward, std::span<const TextPair> pairs,
                         const AlignPairsSettings& settings, const Context& context = {});
 

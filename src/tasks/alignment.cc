@@ -126,6 +126,11 @@ std::vector<AlignmentChoice> all_choices(const AttentionShape& shape) {
   return all;
 }
 
+void write_choice(JsonWriter& config, const AlignmentChoice& choice) {
+  config.key(kKey).begin_object().key("layer").value(choice.layer).key("head").value(choice.head);
+  config.key("shift").value(choice.shift).end_object();
+}
+
 void store_choice(const std::string& path, const AlignmentChoice& choice) {
   change_config(disk(), path, [&](const Json& config) {
     JsonWriter out;
@@ -133,8 +138,7 @@ void store_choice(const std::string& path, const AlignmentChoice& choice) {
     for (const auto& [key, value] : config.object()) {
       if (key != kKey) out.key(key).raw(value.to_json());
     }
-    out.key(kKey).begin_object().key("layer").value(choice.layer).key("head").value(choice.head);
-    out.key("shift").value(choice.shift).end_object();
+    write_choice(out, choice);
     return out.end_object().text();
   });
 }

@@ -23,6 +23,8 @@
 
 namespace regard {
 
+class JsonWriter;
+
 // Whose weights. `shift` 0: those of the step that writes a token; 1: of the step after it, which was told the token.
 struct AlignmentChoice {
   std::int64_t layer = 0;
@@ -39,6 +41,7 @@ AlignmentChoice usual_choice(const AttentionShape& shape);
 AlignmentChoice choice_of(const Translator& translator);
 // Every layer, head and mean of heads, with both shifts.
 std::vector<AlignmentChoice> all_choices(const AttentionShape& shape);
+void write_choice(JsonWriter& config, const AlignmentChoice& choice);  // as a key of the object that is open
 // Writes it into the model file: as a whole or not at all, weights untouched.
 void store_choice(const std::string& path, const AlignmentChoice& choice);
 

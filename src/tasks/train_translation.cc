@@ -13,8 +13,12 @@
 #include "io/json.h"
 #include "io/model_file.h"
 #include "models/attention_maps.h"
+#include "models/guide.h"
+#include "models/lines.h"
 #include "regard/train/optimizer.h"
+#include "tasks/alignment.h"
 #include "tasks/evaluation.h"
+#include "tasks/token_guide.h"
 #include "tasks/translation_pairs.h"
 
 namespace regard {
@@ -175,6 +179,13 @@ std::map<std::string, double> attention_health(const SequenceModel& model, const
   return {{"attention_entropy", total / count}, {"dead_heads", dead}};
 }
 
+void check_guide(const ModelSettings& model, const AttentionShape& shape) {
+  check(shape.layers > 0, "guide: a model without attention (", model.family, ") looks nowhere");
+  check(model.family != "convs2s", "guide: of convs2s it is not known, expected transformer or a recurrent family");
+  const std::string line = model.attention.empty() ? "scaled_dot" : model.attention;  // what families have can be told
+  check_guided(lines_of("attention", line, shape.layers).back(), static_cast<float>(model.attention_dropout));
+}
+
 std::unique_ptr<Optimizer> make_optimizer(Parameters& parameters, const TranslationSettings& settings) {
   const Groups groups = {{"", {.decay = settings.decay}}};
   if (settings.optimizer == "sgd") return std::make_unique<Sgd>(parameters, SgdSettings{.groups = groups});
@@ -222,7 +233,7 @@ void write_settings(JsonWriter& out, std::string_view key, const std::vector<Set
 }
 
 std::string config_of(const ModelSettings& model, const TranslationSettings& settings, const TranslationData& data,
-                      bool only_fixed) {
+                      const std::optional<AlignmentChoice>& choice, bool only_fixed) {
   JsonWriter out;
   out.begin_object().key("task").value("translate");
   if (!data.builtin.empty()) {
@@ -230,6 +241,7 @@ std::string config_of(const ModelSettings& model, const TranslationSettings& set
   }
   write_settings(out, "model", list(model), false);
   write_settings(out, "training", translation_table().list(settings), only_fixed);
+  if (choice) write_choice(out, *choice);
   return out.end_object().text();
 }
 
@@ -266,7 +278,8 @@ LoopResult train_translation(const TranslationData& data, const ModelSettings& a
   {  // what is wrong with the model should be known before the data is read
     Parameters unused;
     model_settings.source_words = model_settings.target_words = 8;
-    make_model(Builder(unused, RandomKey(0)), model_settings);
+    const auto tried = make_model(Builder(unused, RandomKey(0)), model_settings);
+    if (settings.guide > 0) check_guide(model_settings, tried->attention_shape());
   }
 
   const OpenPairs open = training_pairs(data, settings.seed);
@@ -295,16 +308,26 @@ LoopResult train_translation(const TranslationData& data, const ModelSettings& a
       model_settings.target_words, " of the target", settings.joint ? " (the same)" : "");
   loop.tokenizers = {{"source", std::string(tokenizers.source->kind()), tokenizers.source->bytes()},
                      {"target", std::string(tokenizers.target->kind()), tokenizers.target->bytes()}};
-  loop.config = config_of(model_settings, settings, data, false);
-  loop.identity = config_of(model_settings, settings, data, true);
-
   Parameters parameters;
   const std::unique_ptr<SequenceModel> model =
       make_model(Builder(parameters, RandomKey(settings.seed).at(kFirstWeights)), model_settings);
   const std::unique_ptr<Optimizer> optimizer = make_optimizer(parameters, settings);
+  std::optional<AlignmentChoice> choice;  // what is told is what aligns
+  if (settings.guide > 0) {
+    choice = usual_choice(model->attention_shape());
+    choice->shift = settings.guide_shift;
+  }
+  loop.config = config_of(model_settings, settings, data, choice, false);
+  loop.identity = config_of(model_settings, settings, data, choice, true);
   say("Model  ", model_settings.family, ", ", parameters.count(), " weights");
 
-  const BatchSettings ends = ends_of(*tokenizers.target);
+  std::optional<TokenGuide> guide;
+  if (settings.guide > 0) {
+    say("Guide  an aligner learns from the pairs");
+    guide = TokenGuide::learn(open, tokenizers, settings.longest_text, context);
+  }
+  BatchSettings ends = ends_of(*tokenizers.target);
+  ends.guide_shift = settings.guide_shift;
   Feed feed(PairBatches(open(), tokenizers.source, tokenizers.target,
                         {.tokens = settings.batch_tokens,
                          .sentences = settings.batch_sentences,
@@ -315,10 +338,13 @@ LoopResult train_translation(const TranslationData& data, const ModelSettings& a
   TrainingTask task{.parameters = parameters, .optimizer = *optimizer};
   Batch batch;  // until its step has ended
   task.loss = [&](Tape& tape, const PartInfo& info) -> LossPart {
-    batch = make_batch(feed.take(), ends);
+    std::vector<SequencePair> taken = feed.take();
+    if (guide) guide->add_to(taken);
+    batch = make_batch(taken, ends);
     const RandomKey key = info.key.at(static_cast<std::uint64_t>(info.part));
-    return {model->loss(tape, batch, {.label_smoothing = settings.label_smoothing, .training = true, .key = key}).sum,
-            static_cast<double>(batch.target_count)};
+    const LossOptions options{
+        .label_smoothing = settings.label_smoothing, .training = true, .key = key, .guide = settings.guide};
+    return {model->loss(tape, batch, options).sum, static_cast<double>(batch.target_count)};
   };
   task.epochs = [&] { return feed.epochs(); };
   task.position = [&] { return feed.position(); };

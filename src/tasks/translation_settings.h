@@ -31,6 +31,8 @@ struct TranslationSettings {
   double decay = 0;
   double clip = 1;
   double label_smoothing = 0.1;
+  double guide = 0;
+  std::int64_t guide_shift = 1;
   double moving_average = 0;
   std::int64_t average = 0;
   bool average_best = false;

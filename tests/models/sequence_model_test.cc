@@ -14,6 +14,7 @@
 #include "autograd/int8_weights.h"
 #include "base/pool.h"
 #include "kernels/target.h"
+#include "models/same_gradients.h"
 #include "models/some_models.h"
 #include "support/finite.h"
 #include "support/sanitized.h"
@@ -379,28 +380,9 @@ TEST(SequenceModel, ResultsHaveTheSameBitsOnAnyThreadsAndOnEveryTargetWithFusedM
     SCOPED_TRACE(each.name);
     const Made made(with(each.settings, {{"dropout", "0.1"}}));
     const Batch batch = make_batch(some_pairs(), {});
-    const auto run = [&] {
-      Gradients gradients(made.parameters);
-      Tape tape(gradients);
-      tape.backward(made.model->loss(tape, batch, {.label_smoothing = 0.1, .training = true}).sum);
-      gradients.settle();
-      std::vector<float> all;
-      for (const Parameter& parameter : made.parameters) {
-        const float* data = gradients.of(parameter).data<float>();
-        all.insert(all.end(), data, data + parameter.value.size());
-      }
-      return all;
-    };
-    const ThreadLimit single(1);
-    const std::vector<float> expected = run();
-    for (const std::string& name : targets()) {
-      if (name == "sse4") continue;
-      const TargetScope target(name);
-      for (const int limit : {1, 3}) {
-        const ThreadLimit scope(limit);
-        EXPECT_EQ(run(), expected) << name << ", " << limit << " threads";
-      }
-    }
+    expect_same_gradients_everywhere(made.parameters, [&](Tape& tape) {
+      return made.model->loss(tape, batch, {.label_smoothing = 0.1, .training = true}).sum;
+    });
   }
 }
 

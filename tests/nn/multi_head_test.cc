@@ -145,6 +145,39 @@ TEST(MultiHead, HeadsMayDiffer) {
 }
 
 // Edits name heads as the layer numbers them, whichever of its mechanisms they belong to.
+TEST(MultiHead, WhoWatchesReadsTheSameAndLearnsFromTheWeights) {
+  for (const std::vector<std::string>& lines :
+       {std::vector<std::string>{"scaled_dot"}, std::vector<std::string>{"additive", "scaled_dot", "additive"}}) {
+    const auto heads = static_cast<std::int64_t>(lines.size());
+    Model model({.heads = heads, .query = 6, .key = 5, .value = 4, .width = 3, .value_width = 2, .lines = lines});
+    Tape tape;
+    const MultiHeadResult plain = model(tape);
+    const auto watch = [&](Tape& on) {
+      return model.attention.watch(on.use(*model.x), model.attention.remember(on.use(*model.k), on.use(*model.v)),
+                                   {.lengths = kLengths, .first_query = 1});
+    };
+    const MultiHeadResult watched = watch(tape);
+    EXPECT_TRUE(same_bits(watched.output.value(), plain.output.value()));
+    const Tensor read = watched.weights.value().clone(), asked = plain.trace.all_weights();
+    ASSERT_EQ(read.shape(), asked.shape());
+    for (std::int64_t i = 0; i < asked.size(); ++i) {  // read, not made again
+      EXPECT_NEAR(read.data<double>()[i], asked.data<double>()[i], 1e-14);
+    }
+    EXPECT_FALSE(plain.weights.defined());
+    expect_gradients_match(
+        model.parameters,
+        [&](Tape& on) {
+          const Var weights = watch(on).weights;
+          return sum(weights * weights);
+        },
+        10);
+    EXPECT_THROW(
+        model.attention.watch(tape.use(*model.x), model.attention.remember(tape.use(*model.k), tape.use(*model.v)),
+                              {.dropout = 0.5f}),
+        Error);
+  }
+}
+
 TEST(MultiHead, EditsReachTheHeadsTheyName) {
   for (const std::vector<std::string>& lines :
        std::vector<std::vector<std::string>>{{"scaled_dot"}, {"dot", "scaled_dot", "dot"}}) {

@@ -9,7 +9,6 @@
 #include "support/error_of.h"
 #include "support/files.h"
 #include "tasks/align_pairs.h"
-#include "tasks/lexicon.h"
 #include "tasks/train_translation.h"
 
 namespace regard {
@@ -133,28 +132,6 @@ TEST(HardLinks, AreWithinRangeAndAtMostOneATargetUnit) {
       before = above;
     }
   }
-}
-
-TEST(Lexicon, FindsWhatAlwaysComesTogether) {
-  WordNumbers numbers;
-  const auto pair = [&](std::vector<const char*> source, std::vector<const char*> target) {
-    WordPair made;
-    for (const char* each : source) made.source.push_back(numbers.number(each));
-    for (const char* each : target) made.target.push_back(numbers.number(each));
-    return made;
-  };
-  EXPECT_EQ(numbers.number("Haus"), numbers.number("haus"));
-  const std::vector<WordPair> pairs = {pair({"das", "haus"}, {"the", "house"}), pair({"das", "buch"}, {"the", "book"}),
-                                       pair({"ein", "buch"}, {"a", "book"}), pair({}, {"a"}), pair({"das"}, {})};
-  const Lexicon lexicon = Lexicon::learn(pairs, 10);
-  EXPECT_EQ(lexicon.align(pairs[0]), (std::vector<std::int32_t>{0, 1}));
-  EXPECT_EQ(lexicon.align(pair({"buch", "das"}, {"the", "book", "new"})), (std::vector<std::int32_t>{1, 0, -1}));
-  EXPECT_TRUE(lexicon.align(pairs[4]).empty());
-  double sum = 0;  // a distribution
-  for (const char* each : {"the", "house", "book", "a"}) {
-    sum += lexicon.probability(numbers.number(each), numbers.number("das"));
-  }
-  EXPECT_NEAR(sum, 1, 1e-12);
 }
 
 // A model that learned next to nothing, to see what is written where.

@@ -35,4 +35,8 @@ class REGARD_API AttentionLayer {
   std::vector<const Parameter*> learned_;
 };
 
+// Values [batch, groups, keys, width] with a column a key behind them, 1 for that key and 0 for the others: who reads
+// them reads its weights behind the context, and what is learned from those goes back as from any other context.
+REGARD_API Var with_weights(Var values);
+
 }  // namespace regard

@@ -63,6 +63,7 @@ struct MultiHeadMemory {
 struct MultiHeadResult {
   Var output;  // [batch, queries, output]
   MultiHeadTrace trace;
+  Var weights = {};  // of watch: [batch, heads, queries, keys]
 };
 
 class REGARD_API MultiHead {
@@ -79,6 +80,9 @@ class REGARD_API MultiHead {
   MultiHeadMemory remember(Var keys, Var values) const;
   MultiHeadMemory prepare(const MultiHeadMemory& memory) const;  // maps of the scores' own included
   MultiHeadResult read(Var queries, const MultiHeadMemory& memory, const AttendOptions& options = {}) const;
+
+  // The same, and the weights as something one can learn from. Not those of a read of its own, nor with dropout.
+  MultiHeadResult watch(Var queries, const MultiHeadMemory& memory, const AttendOptions& options = {}) const;
 
   // How long each value is behind the part of the output's matrix that is its head's, |v·W|: f32 [batch, heads, keys].
   Tensor value_lengths(const MultiHeadMemory& memory) const;
@@ -104,6 +108,9 @@ class REGARD_API MultiHead {
     Linear value;
     AttentionLayer attention;
   };
+  MultiHeadResult read(Var queries, const MultiHeadMemory& memory, const AttendOptions& options, bool watched) const;
+  Var by_head(std::span<const Var> of_parts) const;  // the heads side by side, in their order
+
   MultiHeadSettings settings_;
   std::vector<Part> parts_;
   Linear output_;
