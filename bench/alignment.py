@@ -32,7 +32,7 @@ MODEL = ["--model", "transformer-tiny", "--encoder-layers", "1", "--attention", 
 BUILTIN = {"layers": 2, "heads": 4, "train": ["--batch-tokens", "2048", "--stop-after", "2000u"]}
 GOLD = {"layers": 1, "heads": 2, "train": ["--hidden", "64", "--ffn", "128", "--vocabulary", "30000", "--lower",
                                            "--longest-text", "250", "--batch-tokens", "4096", "--warmup", "200",
-                                           "--rate", "0.006", "--guide", "2", "--stop-after", "1500u"]}
+                                           "--rate", "0.006", "--guide", "2", "--stop-after", "2400u"]}
 
 
 def pieces(text):
