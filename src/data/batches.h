@@ -27,7 +27,7 @@ struct BatchingSettings {
   std::int64_t sentences = 0;  // above 0: so many pairs a batch instead
   std::int64_t longest = 256;  // tokens; a pair with a longer side is left out and counted
   std::int64_t window = 100;   // batches that are sorted together
-  std::uint64_t memory = std::uint64_t{512} << 20;  // bytes of numbers that may be held
+  std::uint64_t memory = std::uint64_t{128} << 20;  // bytes of numbers that may be held
   std::uint64_t seed = 1;
   bool shuffle = true;      // false: windows in the order of the data, shortest first
   bool source_end = false;  // the source ends with its tokenizer's end, too

@@ -1,5 +1,7 @@
 #include "data/train_pieces.h"
 
+#include <malloc.h>
+
 #include <algorithm>
 #include <array>
 #include <unordered_set>
@@ -89,6 +91,11 @@ std::unique_ptr<Tokenizer> train_pieces(const EachText& texts, const PieceSettin
       },
       [](void* user, RegardPiecesText model) { static_cast<Feeding*>(user)->model.assign(model.data, model.size); },
       &feeding, error.data(), error.size());
+  feeding.texts.clear();
+  feeding.texts.shrink_to_fit();
+#ifdef __GLIBC__
+  malloc_trim(0);  // or what the trainer took stays with the process for good
+#endif
   if (well != 1) {
     // The library names options that our users do not have.
     const std::string_view reason = error.data();
