@@ -7,6 +7,7 @@
 #include <cmath>
 #include <limits>
 #include <map>
+#include <mutex>
 
 #include "base/pool.h"
 #include "regard/error.h"
@@ -38,6 +39,7 @@ class TableModel final : public SequenceModel {
   std::int64_t target_words() const override { return vocabulary_; }
   std::unique_ptr<Decoding> decode(const Batch& batch, const DecodeOptions&) const override;
 
+  mutable std::mutex told;                // threads that search a part of the batch each
   mutable std::vector<std::size_t> rows;  // of every step
   bool damaged = false;
 
@@ -85,6 +87,7 @@ class TableDecoding final : public Decoding {
     written_ = written;
     owner_ = owner;
     first_ = false;
+    const std::lock_guard lock(model_.told);
     model_.rows.push_back(previous.size());
     return logits;
   }
