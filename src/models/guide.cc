@@ -9,7 +9,8 @@ namespace regard {
 bool guided(const Batch& batch, const LossOptions& options) { return options.guide > 0 && batch.guide.defined(); }
 
 void check_guided(std::string_view line, float attention_dropout) {
-  const Line& parts = Mechanism(line).stages().line;
+  const Mechanism mechanism(line);
+  const Line& parts = mechanism.stages().line;
   check(parts.align.name == "softmax" && parts.read.name == "sum", "guide: attention \"", line,
         "\", expected softmax and a weighted sum: only weights that are nowhere 0 can be told where to go");
   check(attention_dropout == 0, "guide: together with an attention dropout of ", attention_dropout,
