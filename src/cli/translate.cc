@@ -11,10 +11,10 @@
 #include <optional>
 
 #include "base/check.h"
+#include "base/utf8.h"
 #include "cli/command.h"
 #include "cli/trace_options.h"
 #include "data/lines.h"
-#include "data/utf8.h"
 #include "models/attention_maps.h"
 #include "tasks/alignment.h"
 #include "tasks/box.h"

@@ -11,8 +11,8 @@
 #include <vector>
 
 #include "base/check.h"
+#include "base/utf8.h"
 #include "cli/command.h"
-#include "data/utf8.h"
 #include "io/file.h"
 #include "tasks/box.h"
 #include "tasks/traces.h"

@@ -12,7 +12,7 @@
 #include <utility>
 
 #include "base/check.h"
-#include "data/utf8.h"
+#include "base/utf8.h"
 
 #if REGARD_TEXT_LIBRARIES
 #include <simdjson.h>

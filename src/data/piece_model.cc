@@ -6,9 +6,9 @@
 #include <cmath>
 #include <unordered_set>
 
+#include "base/utf8.h"
 #include "data/bytes.h"
 #include "data/tokenizer.h"
-#include "data/utf8.h"
 
 namespace regard {
 namespace {

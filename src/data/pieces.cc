@@ -8,9 +8,9 @@
 #include <utility>
 
 #include "base/check.h"
+#include "base/utf8.h"
 #include "data/bytes.h"
 #include "data/piece_model.h"
-#include "data/utf8.h"
 
 namespace regard {
 namespace {

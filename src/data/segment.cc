@@ -7,8 +7,8 @@
 #include <utility>
 
 #include "base/check.h"
+#include "base/utf8.h"
 #include "data/lines.h"
-#include "data/utf8.h"
 
 namespace regard {
 namespace {

@@ -8,8 +8,8 @@
 
 #include "base/check.h"
 #include "base/modules.h"
+#include "base/utf8.h"
 #include "data/pieces.h"
-#include "data/utf8.h"
 
 namespace regard {
 namespace {

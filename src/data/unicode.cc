@@ -1,7 +1,7 @@
 #include "data/unicode.h"
 
 #include "base/check.h"
-#include "data/utf8.h"
+#include "base/utf8.h"
 #if REGARD_TEXT_LIBRARIES
 #include <utf8proc.h>
 #endif

@@ -5,9 +5,9 @@
 #include <utility>
 
 #include "base/check.h"
+#include "base/utf8.h"
 #include "data/bytes.h"
 #include "data/unicode.h"
-#include "data/utf8.h"
 
 namespace regard {
 namespace {

@@ -6,7 +6,7 @@
 #include <tuple>
 #include <utility>
 
-#include "data/utf8.h"
+#include "base/utf8.h"
 
 namespace regard::serve {
 namespace {

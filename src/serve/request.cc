@@ -6,7 +6,7 @@
 #include "attention/cards.h"
 #include "attention/line.h"
 #include "base/check.h"
-#include "data/utf8.h"
+#include "base/utf8.h"
 #include "io/json.h"
 
 namespace regard::serve {

@@ -7,7 +7,7 @@
 #include <iterator>
 
 #include "base/check.h"
-#include "data/utf8.h"
+#include "base/utf8.h"
 #include "io/json.h"
 #include "io/model_file.h"
 #include "models/attention_maps.h"

@@ -6,8 +6,8 @@
 #include <filesystem>
 
 #include "base/check.h"
+#include "base/utf8.h"
 #include "data/unicode.h"
-#include "data/utf8.h"
 
 namespace regard {
 namespace {

@@ -3,8 +3,8 @@
 #include <algorithm>
 
 #include "base/check.h"
+#include "base/utf8.h"
 #include "data/unicode.h"
-#include "data/utf8.h"
 
 namespace regard {
 namespace {

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "data/utf8.h"
+#include "base/utf8.h"
 #include "tasks/translation_pairs.h"
 
 namespace regard {

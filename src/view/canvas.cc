@@ -8,7 +8,7 @@
 
 #include "base/check.h"
 #include "base/modules.h"
-#include "data/utf8.h"
+#include "base/utf8.h"
 #include "view/draw_module.h"
 #include "view/svg.h"
 #include "view/terminal.h"

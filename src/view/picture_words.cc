@@ -4,7 +4,7 @@
 #include <numeric>
 
 #include "base/check.h"
-#include "data/utf8.h"
+#include "base/utf8.h"
 #include "view/picture_parts.h"
 
 namespace regard {

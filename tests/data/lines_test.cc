@@ -10,7 +10,7 @@
 #include <string>
 #include <vector>
 
-#include "data/utf8.h"
+#include "base/utf8.h"
 #include "regard/error.h"
 #include "support/error_of.h"
 #include "support/folder.h"

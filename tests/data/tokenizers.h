@@ -11,8 +11,8 @@
 #include <string_view>
 #include <vector>
 
+#include "base/utf8.h"
 #include "data/tokenizer.h"
-#include "data/utf8.h"
 #include "regard/error.h"
 #include "regard/random.h"
 

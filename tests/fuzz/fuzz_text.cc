@@ -1,6 +1,6 @@
 // Texts cut into words and characters.
+#include "base/utf8.h"
 #include "data/unicode.h"
-#include "data/utf8.h"
 #include "fuzz/target.h"
 #include "io/json.h"
 #include "tasks/text_units.h"
