@@ -82,6 +82,16 @@ struct BlockWork {
     begin = segment.keys.begin + first_tile * kKeyTile;
   }
 
+  // Of all its queries, for who counts.
+  double seen_pairs() const {
+    double pairs = 0;
+    for (std::int64_t i = place.queries.begin; i < place.queries.end; ++i) {
+      Place one = place;
+      one.queries = {i, i + 1};
+      pairs += static_cast<double>(seen_by(one).count());
+    }
+    return pairs;
+  }
   std::int64_t span() const { return visible.end - begin; }  // columns of a whole row
   std::size_t rows() const { return size(place.queries.count()); }
   RowsOf<const T> query_rows() const { return view.query_rows(place.item, place.head, place.queries); }

@@ -14,6 +14,7 @@
 #include "autograd/kernel_calls.h"
 #include "base/check.h"
 #include "base/float_mode.h"
+#include "base/flops.h"
 #include "base/pool.h"
 
 namespace regard {
@@ -183,6 +184,10 @@ void forward_all(const View<T>& view, const Plan& plan, Arena& arena, T* context
     const bool pointer = view.stages.read->is_pointer();
     T* const kept = weights == nullptr ? nullptr : weights + view.row(block.item, head, 0) * view.keys;
     const BlockWork<T> work(view, keys, slot, block, head);
+    if (counts_flops()) {
+      const double read = pointer ? 0 : 2 * static_cast<double>(view.value_width);
+      count_flops(work.seen_pairs() * (score_flops(view.stages, view.width) + read));
+    }
     if (!view.call.staged || pointer) {
       forward_block(work, values, mine, context, peaks, taus, kept);
     } else {

@@ -9,6 +9,11 @@
 
 namespace regard {
 
+// Of one pair of a query and a key so wide; a tanh counts as one.
+inline double score_flops(const Stages& stages, std::int64_t width) {
+  return (stages.score->tiles().is_product() ? 2.0 : 4.0) * static_cast<double>(width);
+}
+
 // The call as the tiles see it.
 struct Lowered {
   Var q, k, theta, table, centres, bias;

@@ -206,8 +206,7 @@ Explanation explain(const Mechanism& mechanism, const ExplainShape& asked) {
       std::all_of(stages.scopes.begin(), stages.scopes.end(), [](const auto& scope) { return scope->sees_by_place(); });
   if (known) told.visible_pairs = visible_pairs(stages, shape);
   const double seen = told.visible_pairs.value_or(told.pairs);
-  const double width = static_cast<double>(maps.q[3]);
-  const double score = (stages.score->tiles().is_product() ? 2 : 4) * width;
+  const double score = score_flops(stages, maps.q[3]);
   const double read = pointer ? 0 : 2 * static_cast<double>(shape.values);
   told.forward_flops = seen * (score + read);
   told.backward_flops = seen * ((room.holds_scores ? 2 : 3) * score + 2 * read);

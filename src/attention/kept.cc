@@ -187,8 +187,8 @@ void attend_kept(const Mechanism& mechanism, const KeptKeys& kept, Rows queries,
   std::fill_n(peak, rows, kHidden<float>);
   std::fill_n(mass, rows, 0.0f);
   const Tile out{context.data, size(rows), size(value_width), size(value_width)};
-  const auto weights_of = [&](std::int64_t row) {
-    return look.weights + (row % heads * count + row / heads) * look.weight_stride;
+  const auto scores_of = [&](std::int64_t row) {
+    return look.scores + row / heads * look.row_stride + row % heads * look.head_stride;
   };
   for (std::int64_t first = 0; first < look.keys; first += kKeyTile) {
     const std::int64_t keys = std::min(kKeyTile, look.keys - first);
@@ -204,8 +204,10 @@ void attend_kept(const Mechanism& mechanism, const KeptKeys& kept, Rows queries,
         for (std::int64_t j = 0; j < keys; ++j) to[j] = from[slots[j]];
       }
     }
-    if (look.weights != nullptr) {  // the scores, for now
-      for (std::int64_t row = 0; row < rows; ++row) std::copy_n(s.row(size(row)), keys, weights_of(row) + first);
+    if (look.scores != nullptr) {
+      for (std::int64_t row = 0; row < rows; ++row) {
+        std::copy_n(s.row(size(row)), keys, scores_of(row) + kBeforeScores + first);
+      }
     }
     align.absorb(s, peak, mass, factor);
     if (first > 0) scale_rows(out, factor);
@@ -231,10 +233,16 @@ void attend_kept(const Mechanism& mechanism, const KeptKeys& kept, Rows queries,
   align.settle(size(rows), peak, mass, factor);
   scale_rows(out, factor);
   plain_zeros(Tile{out.data, 1, size(rows * value_width), size(rows * value_width)});
-  if (look.weights == nullptr) return;
+  if (look.scores == nullptr) return;
   for (std::int64_t row = 0; row < rows; ++row) {
-    align.weigh(Tile{weights_of(row), 1, size(look.keys), size(look.keys)}, peak + row, mass + row);
+    scores_of(row)[0] = peak[row];
+    scores_of(row)[1] = mass[row];  // which is τ now
   }
+}
+
+void weigh_kept(const Mechanism& mechanism, Tile scores, const float* peaks, const float* taus) {
+  const FloatMode mode;
+  mechanism.stages().align->weigh(scores, peaks, taus);
 }
 
 }  // namespace regard

@@ -51,13 +51,18 @@ class KeptKeys {
 struct KeptLook {
   std::int64_t keys = 0;                // that every row sees
   const std::int32_t* slots = nullptr;  // [rows, keys]: where the keys of a row stand, in its order; null: 0, 1, 2, …
-  // [heads, rows, weight_stride], if it is not null: the weights
-  float* weights = nullptr;
-  std::int64_t weight_stride = 0;
+  // If it is not null: what the weights are made of. Of head h of row r, from scores + r·row_stride + h·head_stride on,
+  // its peak and τ and then its scores; weigh_kept makes weights of them, of those rows that somebody looks at.
+  float* scores = nullptr;
+  std::int64_t row_stride = 0, head_stride = 0;
 };
+constexpr std::int64_t kBeforeScores = 2;
 
 // queries [rows, heads · width] and context [rows, heads · value_width], both dense.
 void attend_kept(const Mechanism& mechanism, const KeptKeys& kept, Rows queries, const KeptLook& look, Tile context);
+
+// Scores become weights; a peak and a τ a row.
+void weigh_kept(const Mechanism& mechanism, Tile scores, const float* peaks, const float* taus);
 
 // What all rows of a list read: out[r, h] = Σ_j weights[r·heads + h, j]·v_h[slots[r, j]] or, if it goes on, out +=
 // that. One chain over j, as in a product; a weight of 0 takes nothing.

@@ -96,6 +96,11 @@ class Parser {
     return text('\'', shown(line_.substr(at_, end - at_)), "' (letter ", at_ + 1, ')');
   }
 
+  // "a score", "an align or read"
+  static std::string with_article(std::string_view noun) {
+    return std::string(noun.starts_with('a') ? "an " : "a ") + std::string(noun);
+  }
+
   // "score", "scope, align or read"
   static std::string names_of(std::span<const Family> families) {
     std::string out;
@@ -112,7 +117,7 @@ class Parser {
     const std::string_view name = take_while(is_name);
     if (name.empty() || !is_small(name[0])) {
       at_ = begin;
-      wrong("expected a ", names_of(families), ", got ", here());
+      wrong("expected ", with_article(names_of(families)), ", got ", here());
     }
     const Card* found = find_card(name);
     if (found == nullptr) {
@@ -125,8 +130,9 @@ class Parser {
       wrong("'", name, "' is no part of a line, but the module ", found->module, ": '", name, "'");
     }
     if (std::find(families.begin(), families.end(), found->family) == families.end()) {
-      wrong("expected a ", names_of(families), ", but '", name, "' is a ", name_of(found->family), " (letter ",
-            begin + 1, "; a line is score | scope & scope | align | read),");
+      wrong("expected ", with_article(names_of(families)), ", but '", name, "' is ",
+            with_article(name_of(found->family)), " (letter ", begin + 1,
+            "; a line is score | scope & scope | align | read),");
     }
     return *found;
   }
@@ -141,8 +147,8 @@ class Parser {
     }
     if (next_is('(')) {
       if (known.most_inner == 0) wrong("'", known.name, "' holds no other scores: ", here());
-      if (depth + 1 > kDeepestLine) {
-        fail(ErrorKind::kLimit, "more than ", kDeepestLine, " scores within scores in \"", shown(line_), '"');
+      if (depth + 1 > kDeepestMechanism) {
+        fail(ErrorKind::kLimit, "more than ", kDeepestMechanism, " scores within scores in \"", shown(line_), '"');
       }
       take('(');
       do made.inner.push_back(inner(known, depth + 1));
@@ -318,8 +324,9 @@ const Value* given(const Term& term, std::string_view key) {
 
 Line parse_line(std::string_view text) {
   const auto check_length = [](std::size_t length, std::string_view form) {
-    if (length <= kLongestLine) return;
-    fail(ErrorKind::kLimit, "a line that names a mechanism has at most ", kLongestLine, " letters, got ", length, form);
+    if (length <= kLongestMechanism) return;
+    fail(ErrorKind::kLimit, "a line that names a mechanism has at most ", kLongestMechanism, " letters, got ", length,
+         form);
   };
   check_length(text.size(), "");
   Line made = Parser(text).line();

@@ -20,8 +20,8 @@
 
 namespace regard {
 
-inline constexpr std::size_t kLongestLine = 1024;  // bytes
-inline constexpr std::size_t kDeepestLine = 8;     // scores within scores
+inline constexpr std::size_t kLongestMechanism = 1024;  // bytes of its line
+inline constexpr std::size_t kDeepestMechanism = 8;     // scores within scores
 
 struct Value {
   std::string key;  // of the argument (attention/cards.h)

@@ -3,6 +3,7 @@
 
 #include "cli/align_options.h"
 #include "cli/command.h"
+#include "cli/note.h"
 #include "cli/trace_options.h"
 
 namespace regard::cli {
@@ -58,10 +59,10 @@ int run(Options& options, const Context& context) {
   flush();
   empty_until(reader.report().read + 1);
   if (options.trace.asked()) options.trace.write(collector);
-  if (reader.report().dropped() > 0) fmt::print(stderr, "{}", reader.report().text());
+  if (reader.report().dropped() > 0) note("{}", reader.report().text());
   if (too_long > 0) {
-    fmt::print(stderr, "{} pairs left out: more than {} tokens on a side: {}:{}{}\n", too_long,
-               options.settings.longest, reader.name(), first_long, too_long > 1 ? ", …" : "");
+    note("{} pairs left out: more than {} tokens on a side: {}:{}{}\n", too_long, options.settings.longest,
+         reader.name(), first_long, too_long > 1 ? ", …" : "");
   }
   return 0;
 }

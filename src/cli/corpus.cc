@@ -14,6 +14,7 @@
 
 #include "base/check.h"
 #include "cli/command.h"
+#include "cli/seed.h"
 
 namespace regard::cli {
 namespace {
@@ -64,8 +65,10 @@ const AddCommand corpus({
     .build = [](CLI::App& app) -> Run {
       auto options = std::make_shared<Options>();
       app.add_option("pair", options->pair, "zh-en, en-zh, en-fr or fr-en")->required()->option_text("PAIR");
-      app.add_option("--lines", options->lines, "how many pairs (20000)")->option_text("N");
-      app.add_option("--seed", options->seed, "another seed, other sentences (1)")->option_text("N");
+      app.add_option("--lines", options->lines, "how many pairs (20000)")
+          ->check(CLI::Range(std::uint64_t{0}, std::uint64_t{1'000'000'000'000}))
+          ->option_text("N");
+      app.add_option("--seed", options->seed, "another seed, other sentences (1)")->check(a_seed())->option_text("N");
       app.add_option("--split", options->split, "train or test: no sentence of one occurs in the other, whatever seeds")
           ->check(CLI::IsMember({"train", "test"}))
           ->option_text("NAME");

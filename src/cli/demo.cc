@@ -16,6 +16,7 @@
 #include "base/check.h"
 #include "base/pool.h"
 #include "cli/command.h"
+#include "cli/seed.h"
 #include "cli/teller.h"
 #include "io/file.h"
 #include "io/model_file.h"
@@ -189,7 +190,9 @@ const AddCommand demo({
       app.add_option("--tests", training.tests, fmt::format("sentences of the test ({})", training.tests))
           ->check(CLI::Range(1, 100'000))
           ->option_text("N");
-      app.add_option("--seed", training.seed, "another seed, other first weights (1)")->option_text("N");
+      app.add_option("--seed", training.seed, "another seed, other first weights (1)")
+          ->check(a_seed())
+          ->option_text("N");
       app.add_option("--keep", options->keep, "a folder in which the two trained models stay")->option_text("FOLDER");
       app.add_option("--color", options->color, "auto, always or never")
           ->check(CLI::IsMember({"auto", "always", "never"}))

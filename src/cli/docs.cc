@@ -64,7 +64,7 @@ std::string mechanisms() {
   out += fmt::format(
       "A line has at most {} letters and {} scores within scores. `regard list --line LINE` tells what "
       "a line means:\n\n| line | written out |\n|---|---|\n",
-      kLongestLine, kDeepestLine);
+      kLongestMechanism, kDeepestMechanism);
   for (const char* line : {"scaled_dot", "dot | sparsemax", "additive | causal & window:64 | entmax15", "relative:16",
                            "rotary(scaled_dot) | causal", "mixture(random_synth:256, scaled_dot)",
                            "general | local_p:10", "scaled_dot | softmax:temperature=0.5", "additive | pointer"}) {

@@ -10,6 +10,7 @@
 
 #include "base/check.h"
 #include "cli/eval.h"
+#include "cli/note.h"
 #include "cli/pairs.h"
 #include "cli/trace_options.h"
 #include "io/file.h"
@@ -38,10 +39,11 @@ int run(Options& options, const Context& context) {
   options.settings.search.beams = options.trace.beam;
   if (options.trace.asked()) options.settings.search.keeps = Keeps::kEverything;
   if (!options.settings.bleu.empty()) bleu_tokenizer(options.settings.bleu);  // known, before the work begins
+  if (options.test.empty()) options.pairs.check_unused("eval translate");
   const TestSet set = options.builtin.empty()
                           ? read_test_set(options.pairs.files(options.test, "eval translate", "--test"), context)
-                          : builtin_test_set(options.builtin, options.sentences);
-  if (!set.left_out.empty()) fmt::print(stderr, "{}", set.left_out);
+                          : builtin_test_set(options.builtin, options.sentences, 1, context);
+  if (!set.left_out.empty()) note("{}", set.left_out);
   std::vector<std::string> written;
   TranslationScores result;
   if (options.hypotheses.empty()) {

@@ -35,7 +35,7 @@ int run(Options& options, const Context& context) {
   for (LinePair pair; static_cast<std::int64_t>(pairs.size()) < options.pairs && reader.next(pair);) {
     pairs.push_back({std::move(pair.source), std::move(pair.target)});
   }
-  check(!pairs.empty(), "heads: ", reader.name(), " has no pair");
+  check(!pairs.empty(), "heads: ", no_pair_text(reader));
   const HeadChoice chosen = choose_heads(*models.forward, models.backward.get(), pairs, options.settings, context);
   fmt::print("{} pairs; agreement with {}\n", pairs.size(),
              models.backward ? "the other direction" : "a model of words learned from the pairs");

@@ -18,15 +18,18 @@
 #include <new>
 #include <string>
 #include <string_view>
+#include <system_error>
 #include <vector>
 
 #include "base/check.h"
 #include "base/pool.h"
 #include "base/suggest.h"
 #include "cli/command.h"
+#include "cli/note.h"
 #include "cli/signals.h"
 #include "kernels/target.h"
 #include "regard/error.h"
+#include "view/terminal.h"
 
 namespace regard::cli {
 namespace {
@@ -46,7 +49,7 @@ constexpr int kUsersMistake = 2;
 #endif
 
 int complain(int status, std::string_view text) {
-  fmt::print(stderr, "regard: {}\n", text);
+  note("regard: {}\n", text);
   return status;
 }
 
@@ -122,6 +125,17 @@ int unknown_arguments(const CLI::App& app, const Command& command) {
                                       " (regard ", asked, " --help lists what there is)"));
 }
 
+// "INI was not able to parse hiden": a line of a file of settings that is none.
+int unknown_setting(const CLI::App& app, const Command& command, const std::string& said) {
+  const std::string name = printable(std::string_view(said).substr(said.rfind(' ') + 1));
+  std::vector<std::string> known;
+  for (const CLI::Option* option : app.get_options()) {
+    for (const std::string& each : option->get_lnames()) known.push_back(each);
+  }
+  return complain(kUsersMistake, text(command.name, ": unknown setting '", name, "' in the file of --config",
+                                      did_you_mean(name, known), " (expected lines such as batch-tokens=2048)"));
+}
+
 std::string indented(const std::string& lines) {
   std::string out = "  ";
   for (const char letter : lines) {
@@ -142,6 +156,20 @@ std::string one_line(std::string message) {
   return message;
 }
 
+// `-m "$MODEL"` where nobody set MODEL: an option with nothing after it is a mistake, not the wish for what is usual.
+std::string option_without_value(const CLI::App& app) {
+  for (const CLI::Option* option : app.get_options()) {
+    if (option->get_positional() || option->count() == 0) continue;
+    for (const std::string& value : option->results()) {
+      if (value.empty()) return option->get_name();
+    }
+  }
+  for (const CLI::App* part : app.get_subcommands()) {  // the one that was asked for
+    if (std::string name = option_without_value(*part); !name.empty()) return name;
+  }
+  return "";
+}
+
 int run(const Command& command, const std::vector<std::string>& arguments) {
   CLI::App app(text("regard ", command.name, ": ", command.summary), text("regard ", command.name));
   app.get_formatter()->column_width(28);
@@ -158,8 +186,15 @@ int run(const Command& command, const std::vector<std::string>& arguments) {
     return 0;
   } catch (const CLI::ExtrasError&) {
     return unknown_arguments(app, command);
+  } catch (const CLI::FileError& error) {  // "small.ini was not readable (missing?)"
+    return complain(kUsersMistake, text(command.name, ": --config: ", error.what()));
+  } catch (const CLI::ConfigError& error) {
+    return unknown_setting(app, command, error.what());
   } catch (const CLI::ParseError& error) {
     return complain(kUsersMistake, text(command.name, ": ", one_line(error.what())));
+  }
+  if (const std::string name = option_without_value(app); !name.empty()) {
+    return complain(kUsersMistake, text(command.name, ": ", name, " is empty, expected a value"));
   }
   context.cancel = stop_on_signals();
   if (const char* name = std::getenv("REGARD_TARGET"); name != nullptr && *name != '\0') {
@@ -193,6 +228,10 @@ int start(const std::vector<std::string>& arguments) {
   return found == commands().end() ? unknown_command(name) : run(found->second, rest);
 }
 
+int our_mistake(const std::exception& error) {
+  return complain(kOurMistake, text("internal error, please report it: ", one_line(error.what())));
+}
+
 int guarded(int count, char** values) {
   try {
     return start({values + 1, values + count});
@@ -201,8 +240,11 @@ int guarded(int count, char** values) {
     return complain(error.kind() == ErrorKind::kInternal ? kOurMistake : kUsersMistake, error.what());
   } catch (const std::bad_alloc&) {
     return complain(kUsersMistake, "not enough memory");
+  } catch (const std::system_error& error) {
+    if (std::ferror(stdout) == 0) return our_mistake(error);
+    return complain(kUsersMistake, text("cannot write the output: ", error.code().message()));
   } catch (const std::exception& error) {
-    return complain(kOurMistake, text("internal error, please report it: ", one_line(error.what())));
+    return our_mistake(error);
   }
 }
 

@@ -24,6 +24,11 @@ struct PairOptions {
         ->option_text("NAME,NAME");
   }
 
+  void check_unused(const char* command) const {
+    check(columns.empty() && fields.empty(), command, ": --", columns.empty() ? "fields" : "columns",
+          " is for files, not for the built-in corpus");
+  }
+
   // `names`: one or two files; `command` and `option` are for errors.
   PairFiles files(const std::vector<std::string>& names, const char* command, const char* option) const {
     PairFiles files{.source = names[0]};

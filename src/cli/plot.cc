@@ -15,6 +15,7 @@
 
 #include "base/check.h"
 #include "cli/command.h"
+#include "cli/note.h"
 #include "io/file.h"
 
 namespace regard::cli {
@@ -40,8 +41,9 @@ int run(const Options& options, const Context&) {
   std::vector<PlotRun> runs;
   for (std::size_t i = 0; i < options.metrics.size(); ++i) {
     const std::string text = read_file(disk(), options.metrics[i]);
-    runs.push_back(parse_metrics(text, options.names.empty() ? name_of(options.metrics[i]) : options.names[i]));
-    for (const std::string& note : runs.back().notes) fmt::print(stderr, "plot: {}\n", note);
+    runs.push_back(parse_metrics(text, options.metrics[i]));
+    runs.back().name = options.names.empty() ? name_of(options.metrics[i]) : options.names[i];
+    for (const std::string& each : runs.back().notes) note("plot: {}\n", each);
   }
   const std::string svg = plot_svg(runs, options.plot);
   replace_file(disk(), options.out, [&](FileWriter& out) { out.write(svg); });

@@ -88,7 +88,6 @@ void write(const std::filesystem::path& path, std::string_view bytes) {
 int run(const Options& options, const Context& context) {
   check(options.files.size() <= 2, "prepare: --train takes one file with pairs or two line-aligned ones, got ",
         options.files.size());
-  check(options.longest > 0, "prepare: --longest is ", options.longest, ", expected 1 or more");
   const ContextScope scope(context);
   const OpenPairs open = open_pairs(files_of(options));
   const std::filesystem::path folder = options.out;
@@ -113,8 +112,10 @@ int run(const Options& options, const Context& context) {
     }
   }
   if (survey.too_long > 0) {
-    fmt::print("        {} have a side of more than {} tokens (--longest), the first in line {}\n", survey.too_long,
-               options.longest, survey.first_too_long);
+    fmt::print(
+        "        {} have a side of more than {} tokens (--longest), the first in line {}; training has its own "
+        "--longest-text\n",
+        survey.too_long, options.longest, survey.first_too_long);
   }
   if (survey.uneven > 0) {
     fmt::print("        {} have one side three times as long as the other, the first in line {}\n", survey.uneven,
@@ -175,11 +176,14 @@ const AddCommand prepare({
       app.add_flag("--lower", options->tokens.lower, "lower case");
       app.add_flag("--byte-fallback", options->tokens.byte_fallback, "pieces: spell what is unknown in bytes");
       app.add_option("--least-count", options->tokens.least_count, "words seen less often are unknown (1)")
+          ->check(CLI::Range(1, 1'000'000'000))
           ->option_text("N");
       app.add_option("--dictionary", options->tokens.dictionary,
                      "words: a file of words that Chinese is cut into, `word [count]` a line")
           ->option_text("FILE");
-      app.add_option("--longest", options->longest, "count pairs with a longer side (256)")->option_text("N");
+      app.add_option("--longest", options->longest, "count pairs with a longer side (256)")
+          ->check(CLI::Range(1, 1'000'000'000))
+          ->option_text("N");
       app.add_option("--out", options->out, "a folder for the vocabularies, lengths.svg and scatter.svg")
           ->option_text("FOLDER");
       return [options](const Context& context) { return run(*options, context); };

@@ -12,6 +12,7 @@
 
 #include "base/check.h"
 #include "cli/command.h"
+#include "cli/seed.h"
 #include "io/file.h"
 #include "tasks/probes.h"
 
@@ -32,7 +33,8 @@ Probe errors_of(const ErrorOptions& options, const Context& context) {
   for (std::size_t i = 0; i < translators.size(); ++i) {
     models.push_back({std::filesystem::path(options.models[i]).stem().string(), &translators[i]});
   }
-  return probe_errors(models, builtin_test_set(options.builtin, options.sentences).sources, options.settings, context);
+  return probe_errors(models, builtin_test_set(options.builtin, options.sentences, 1, context).sources,
+                      options.settings, context);
 }
 
 const AddCommand probe({
@@ -64,20 +66,20 @@ const AddCommand probe({
                            [gradient](const Context&) { return probe_gradients(*gradient); });
       number(part, "--length", gradient->length, 2, 1000, "steps");
       number(part, "--width", gradient->width, 2, 512, "of inputs and states");
-      part->add_option("--seed", gradient->seed, "other numbers (1)")->option_text("N");
+      part->add_option("--seed", gradient->seed, "other numbers (1)")->check(a_seed())->option_text("N");
 
       auto saturation = std::make_shared<SaturationProbe>();
       part = add("saturation", "softmax by width and scale: why scores are divided by √d",
                  [saturation](const Context&) { return probe_saturation(*saturation); });
       number(part, "--keys", saturation->keys, 2, 4096, "random keys");
       number(part, "--widest", saturation->widest, 4, 8192, "d, from 4 on");
-      part->add_option("--seed", saturation->seed, "other numbers (1)")->option_text("N");
+      part->add_option("--seed", saturation->seed, "other numbers (1)")->check(a_seed())->option_text("N");
 
       auto order = std::make_shared<OrderProbe>();
       part = add("order", "shuffled words, with and without positions",
                  [order](const Context&) { return probe_order(*order); });
       number(part, "--words", order->words, 2, 1024, "words");
-      part->add_option("--seed", order->seed, "other numbers (1)")->option_text("N");
+      part->add_option("--seed", order->seed, "other numbers (1)")->check(a_seed())->option_text("N");
 
       auto errors = std::make_shared<ErrorOptions>();
       part = add("errors", "what follows one forced wrong word",

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "cli/command.h"
+#include "cli/note.h"
 #include "cli/pairs.h"
 #include "tasks/scoring.h"
 
@@ -29,7 +30,7 @@ int run(const Options& options, const Context& context) {
       translator, pairs, options.settings, [](std::string_view line) { fmt::print("{}\n", line); }, context);
   if (!report.left_out.empty()) {
     std::fflush(stdout);
-    fmt::print(stderr, "{}", report.left_out);
+    note("{}", report.left_out);
   }
   return 0;
 }

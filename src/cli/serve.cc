@@ -8,6 +8,7 @@
 
 #include "base/check.h"
 #include "cli/command.h"
+#include "cli/note.h"
 #include "serve/http.h"
 #include "serve/models.h"
 #include "serve/service.h"
@@ -36,7 +37,7 @@ int run(const Options& options, const Context& context) {
                   .limits = options.limits,
                   .key = options.key,
                   .connections = [&server] { return server.connections(); },
-                  .log = [](std::string_view line) { fmt::print(stderr, "regard: serve: {}\n", line); },
+                  .log = [](std::string_view line) { note("regard: serve: {}\n", line); },
               });
   std::string names;
   for (const serve::Model& each : models.all()) names += (names.empty() ? "" : ", ") + each.name;
@@ -45,7 +46,7 @@ int run(const Options& options, const Context& context) {
   std::fflush(stdout);
   const bool answered = server.run(context.cancel);
   service.reset();  // before the server: its threads still hold answers
-  if (!answered) fmt::print(stderr, "regard: serve: not all was answered within {} s\n", options.limits.drain_seconds);
+  if (!answered) note("regard: serve: not all was answered within {} s\n", options.limits.drain_seconds);
   return answered ? 0 : 1;
 }
 
@@ -70,6 +71,7 @@ const AddCommand command({
           ->option_text("ADDRESS");
       app.add_option("--api-key", options->key, "what clients have to send as api_key, or as Authorization: Bearer")
           ->envname("REGARD_API_KEY")
+          ->check([](const std::string& key) { return key.empty() ? "an empty key would let everybody in" : ""; })
           ->option_text("KEY");
       app.add_flag("--int8", options->int8, "compute with weights of 8 bits: faster, nearly the same translations");
       const auto whole = [&app](const char* name, auto& value, std::int64_t least, const char* help) {
@@ -79,7 +81,12 @@ const AddCommand command({
             ->option_text("N");
       };
       const auto real = [&app](const char* name, double& value, const char* help) {
-        app.add_option(name, value, help)->check(CLI::Range(0.0, 86400.0))->group("Limits")->option_text("X");
+        const auto seconds = [](const std::string& given) {  // CLI::Range has nothing against nan
+          double said = -1;
+          const bool right = CLI::detail::lexical_cast(given, said) && said >= 0 && said <= 86400;
+          return right ? std::string() : text("'", given, "', expected seconds from 0 to 86400");
+        };
+        app.add_option(name, value, help)->check(seconds)->group("Limits")->option_text("X");
       };
       whole("--connections", limits.connections, 1, "at once (10000), beyond: 503");
       whole("--per-client", limits.per_client, 0, "requests of one address under way, beyond: 429 (0: no limit)");
@@ -93,7 +100,10 @@ const AddCommand command({
       whole("--weights", limits.weights, 1, "numbers of attention in an answer (1000000), beyond: 413");
       whole("--queue", limits.queue, 1, "requests that wait (64), beyond: 503");
       whole("--batch", limits.batch, 1, "lines that are translated together (64)");
-      whole("--workers", limits.workers, 1, "threads that translate (2)");
+      app.add_option("--workers", limits.workers, "threads that translate (2)")
+          ->check(CLI::Range(1, 1024))
+          ->group("Limits")
+          ->option_text("N");
       real("--delay", limits.delay, "seconds that a request waits for company (0.002)");
       real("--read-seconds", limits.read_seconds, "for a request to arrive as a whole (10)");
       real("--write-seconds", limits.write_seconds, "for an answer to be taken (30)");

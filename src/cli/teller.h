@@ -12,6 +12,7 @@
 #include <string_view>
 #include <utility>
 
+#include "cli/note.h"
 #include "train/loop.h"
 #include "view/terminal.h"
 
@@ -47,7 +48,7 @@ class Teller {
     }
     const auto width = static_cast<std::size_t>(std::max(width_of(STDERR_FILENO) - 1 - display_width(begin), 0));
     if (line.size() > width) line.resize(width);
-    fmt::print(stderr, "\r{}{}\033[K", begin, line);
+    note("\r{}{}\033[K", begin, line);
     std::fflush(stderr);
     open_ = true;
   }
@@ -85,7 +86,7 @@ class Teller {
     return made;
   }
   void clear() {
-    if (std::exchange(open_, false)) fmt::print(stderr, "\r\033[K");
+    if (std::exchange(open_, false)) note("\r\033[K");
   }
 
   static constexpr int kBar = 16;  // columns

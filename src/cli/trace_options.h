@@ -9,6 +9,7 @@
 #include <string>
 
 #include "base/check.h"
+#include "cli/note.h"
 #include "tasks/traces.h"
 
 namespace regard::cli {
@@ -37,8 +38,8 @@ struct TraceOptions {
   // As a whole or not at all. What did not fit is said.
   void write(const TraceCollector& collector) const {
     if (collector.left_out() > 0) {
-      fmt::print(stderr, "regard: '{}' has the first {} results; {} more are left out, a trace has at most {} MB\n",
-                 path, collector.trace().items.size(), collector.left_out(), TraceCollector::kMostBytes >> 20);
+      note("regard: '{}' has the first {} results; {} more are left out, a trace has at most {} MB\n", path,
+           collector.trace().items.size(), collector.left_out(), TraceCollector::kMostBytes >> 20);
     }
     collector.trace().write(path);
   }

@@ -1,6 +1,9 @@
 // `regard train translate`: from pairs of lines to a model.
 #include <fmt/format.h>
 
+#include <filesystem>
+#include <istream>
+
 #include "base/check.h"
 #include "cli/command.h"
 #include "cli/pairs.h"
@@ -20,14 +23,31 @@ struct Options {
   bool resume = false;
 };
 
+// Some editors begin a file with a mark of its encoding; it is no part of the first setting.
+struct SettingsFile : CLI::ConfigTOML {
+  std::vector<CLI::ConfigItem> from_config(std::istream& in) const override {
+    for (const char byte : {'\xEF', '\xBB', '\xBF'}) {
+      if (in.peek() == static_cast<unsigned char>(byte)) in.get();
+    }
+    return CLI::ConfigTOML::from_config(in);
+  }
+};
+
 int run(Options& options, const Context& context) {
   check(options.task == "translate", "train: there is no task '", options.task, "', expected translate");
   check(options.train.empty() != options.data.builtin.empty(),
         "train: expected either --train with one or two files, or --builtin");
+  if (options.train.empty() && options.valid.empty()) options.pairs.check_unused("train");
   if (!options.train.empty()) options.data.train = options.pairs.files(options.train, "train", "--train");
   if (!options.valid.empty()) options.data.valid = options.pairs.files(options.valid, "train", "--valid");
+  check(!std::filesystem::is_directory(options.out), "train: --out '", options.out, "' is a folder, expected a file");
   ModelSettings model = preset(options.preset);
   for (const auto& [key, value] : options.model) set(model, key, value);
+  for (const auto& [key, value] : options.model) {  // a line that nobody reads would be a surprise
+    const bool within = key == "encoder_attention" || key == "decoder_attention";
+    check(!within || model.family == "transformer", "train: ", option_of(key),
+          " is for transformers, the model is of the family ", model.family);
+  }
   TranslationSettings settings;
   for (const auto& [key, value] : options.training) translation_table().set(settings, key, value);
 
@@ -90,6 +110,7 @@ const AddCommand train({
       add_settings(app, model_table(), ModelSettings(), "Model (over what --model says)", options->model,
                    {"source_words", "target_words"});
       app.set_config("--config", "", "a file with lines such as batch-tokens=2048; options win")->option_text("FILE");
+      app.config_formatter(std::make_shared<SettingsFile>());
       app.allow_config_extras(CLI::config_extras_mode::error);
       return [options](const Context& context) { return run(*options, context); };
     },

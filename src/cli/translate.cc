@@ -13,6 +13,8 @@
 #include "base/check.h"
 #include "base/utf8.h"
 #include "cli/command.h"
+#include "cli/note.h"
+#include "cli/seed.h"
 #include "cli/trace_options.h"
 #include "data/lines.h"
 #include "models/attention_maps.h"
@@ -141,7 +143,7 @@ class Job {
 
  private:
   static void complain(const std::string& name, std::uint64_t number, const std::string& what) {
-    fmt::print(stderr, "regard: {}:{}: {}\n", name, number, what);
+    note("regard: {}:{}: {}\n", name, number, what);
   }
 
   std::vector<Translator::Translation> translate(const Translator& translator, const std::vector<std::size_t>& places) {
@@ -256,7 +258,11 @@ void check_options(const Options& options) {
         ", expected at most as many");
   check(options.force.empty() || search.best == 1, "translate: --force has one translation a line, not --n-best ",
         search.best);
+  check(options.force.empty() || !search.sample,
+        "translate: --force has its translations, --sample draws them: expected one");
   check(options.force.empty() || options.words.empty(), "translate: --force takes lines, not words");
+  check(options.words.empty() || options.input == "-", "translate: words and --input ", options.input,
+        ", expected one of them");
   options.trace.check_asked("translate");
   check(!options.trace.beam || (!search.sample && options.force.empty()),
         "translate: --trace-beam is of a search: not with --sample or --force");
@@ -314,7 +320,7 @@ const AddCommand translate({
       samples(app.add_option("--temperature", search.temperature, "below 1 the likely become likelier (1)")
                   ->check(CLI::Range(0.001, 1000.0))
                   ->option_text("X"));
-      app.add_option("--seed", search.seed, "another seed, other samples (1)")->option_text("N");
+      app.add_option("--seed", search.seed, "another seed, other samples (1)")->check(a_seed())->option_text("N");
       app.add_flag("--scores", options->scores, "the score behind every translation: translation ||| score");
       app.add_option("--alignment", options->alignment_kind,
                      "translation ||| which words come from which: hard, soft, spans, or the least weight, as 0.3")

@@ -66,10 +66,14 @@ Trace look(const Options& options, const Context& context) {
   } else {
     result = translator.translate(std::span(&line, 1), {.keeps = Keeps::kEverything}, context).at(0).best.at(0);
   }
-  Trace trace;
-  trace.items.push_back(trace_of(translator, line, result, {.erasure = true}));
-  trace.items[0].title = line + " → " + result.text;
-  return trace;
+  TraceCollector collector({.erasure = true});
+  const std::string title = line + " → " + result.text;
+  collector.add(translator, std::span(&line, 1), std::span(&result, 1), std::span(&title, 1), {}, context);
+  if (collector.left_out() > 0) {
+    fail(ErrorKind::kLimit, "view: a translation of ", result.tokens.size(), " tokens has too many weights, expected ",
+         TraceCollector::kMostBytes >> 20, " MB at most: take a shorter text");
+  }
+  return collector.trace();
 }
 
 int run(Options& options, const Context& context) {
@@ -81,6 +85,12 @@ int run(Options& options, const Context& context) {
         options.view);
   check(!options.with.empty() || show_settings.view != View::kDifference,
         "view: --view difference needs the other trace: --with OTHER.trace");
+  const View view = show_settings.view;
+  check(show_settings.token.empty() || view == View::kRow || view == View::kText || view == View::kImage,
+        "view: --token is for --view row, text and image, not ", options.view);
+  const bool picture = format == ShowFormat::kSvg || format == ShowFormat::kPng || format == ShowFormat::kPdf;
+  check(options.links.empty() || (view == View::kMatrix && picture),
+        "view: --links are marked in pictures of --view matrix: -o FILE.svg, .png or .pdf");
   show_settings.theme = options.theme == "dark" ? Theme::kDark : Theme::kLight;
   show_settings.links = links_of(options.links);
   show_settings.terminal = {

@@ -568,4 +568,18 @@ void PairList::seek(const PairPosition& position) {
   at_ = static_cast<std::size_t>(position.line);
 }
 
+std::string no_pair_text(const PairStream& stream) {
+  const std::string said = stream.name() + " has no pair";
+  const auto* reader = dynamic_cast<const PairReader*>(&stream);
+  if (reader == nullptr || reader->report().dropped() == 0) return said;
+  const LineReport& report = reader->report();
+  auto most = LineFault::kEmpty;
+  for (std::size_t i = 0; i < kLineFaults; ++i) {
+    if (report.count(static_cast<LineFault>(i)) > report.count(most)) most = static_cast<LineFault>(i);
+  }
+  const LineReport::Place& first = report.places(most).front();
+  return text(said, ": ", report.dropped(), report.dropped() == 1 ? " line left out" : " lines left out", "; ",
+              first.file, ":", first.line, ": ", to_text(most), first.what.empty() ? "" : " (" + first.what + ")");
+}
+
 }  // namespace regard

@@ -151,6 +151,9 @@ class PairReader final : public PairStream {
   std::unique_ptr<Impl> impl_;
 };
 
+// "a.zh has no pair: 300 lines left out; a.zh:1: too few columns (1, expected 2)": for an error.
+std::string no_pair_text(const PairStream& stream);
+
 // Pairs that are in memory already.
 class PairList final : public PairStream {
  public:

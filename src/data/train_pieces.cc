@@ -78,7 +78,7 @@ std::unique_ptr<Tokenizer> train_pieces(const EachText& texts, const PieceSettin
            " --normalization_rule_name=", settings.lower ? "nmt_nfkc_cf" : "nmt_nfkc",
            " --unk_id=0 --bos_id=1 --eos_id=2 --pad_id=3 --num_threads=4 --input_sentence_size=0",
            " --shuffle_input_sentence=false --max_sentence_length=65536 --minloglevel=2",
-           settings.unigram ? " --hard_vocab_limit=false" : "");
+           " --hard_vocab_limit=false");  // little text has fewer pieces
   std::array<char, 500> error = {};
   const int well = module.train(
       options.c_str(),

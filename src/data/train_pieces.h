@@ -17,7 +17,7 @@
 namespace regard {
 
 struct PieceSettings {
-  std::int64_t size = 8000;    // of the vocabulary; a unigram model may find fewer
+  std::int64_t size = 8000;    // of the vocabulary, at most: little text has fewer pieces
   bool unigram = false;        // else byte pairs
   bool lower = false;          // lower case (and Unicode's compatibility forms, as always)
   bool byte_fallback = false;  // spell what is unknown in bytes: takes 256 ids

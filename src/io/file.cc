@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <exception>
+#include <filesystem>
 #include <system_error>
 
 #include "base/check.h"
@@ -72,10 +73,17 @@ class Disk final : public Files {
     return error == EINVAL ? 0 : error;  // file systems that cannot sync a folder do not need it
   }
 
+  std::string target(const std::string& path) override {
+    std::error_code error;
+    const std::filesystem::path found = std::filesystem::canonical(path, error);
+    return error || !std::filesystem::is_symlink(path, error) ? path : found.string();
+  }
+
   Result size(const std::string& path) override {
     struct stat about;
     if (::stat(path.c_str(), &about) != 0) return {.error = errno};
     if (S_ISDIR(about.st_mode)) return {.error = EISDIR};
+    if (!S_ISREG(about.st_mode)) return {.error = EINVAL};
     return {.value = about.st_size};
   }
 
@@ -137,9 +145,10 @@ Files& disk() {
 }
 
 void fail_file(const char* what, const std::string& path, int error) {
-  const bool busy = error == EBUSY;
-  fail(ErrorKind::kFile, "cannot ", what, " '", path, "': ", std::generic_category().message(error),
-       busy ? " (another process is writing it)" : "");
+  const char* why = error == EBUSY    ? " (another process is writing it)"
+                    : error == EINVAL ? " (a device or a pipe? expected a file)"
+                                      : "";
+  fail(ErrorKind::kFile, "cannot ", what, " '", path, "': ", std::generic_category().message(error), why);
 }
 
 void FileWriter::check(int error, const char* what) const {
@@ -159,6 +168,21 @@ void FileWriter::write(std::span<const std::byte> bytes) {
   write(std::string_view(reinterpret_cast<const char*>(bytes.data()), bytes.size()));
 }
 
+void BufferedWriter::write(std::span<const std::byte> bytes) {
+  held_.reserve(kMost);
+  while (!bytes.empty()) {
+    const std::span<const std::byte> some = bytes.first(std::min(bytes.size(), kMost - held_.size()));
+    held_.insert(held_.end(), some.begin(), some.end());
+    bytes = bytes.subspan(some.size());
+    if (held_.size() == kMost) flush();
+  }
+}
+
+void BufferedWriter::flush() {
+  out_.write(std::span<const std::byte>(held_));
+  held_.clear();
+}
+
 void FileWriter::sync() { check(files_.sync(handle_), "sync"); }
 void FileWriter::cut(std::int64_t length) { check(files_.cut(handle_, length), "shorten"); }
 void FileWriter::close() { check(files_.close(handle_), "close"); }
@@ -172,7 +196,10 @@ std::string folder_of(const std::string& path) {
 }
 
 void replace_file(Files& files, const std::string& path, const std::function<void(FileWriter&)>& write) {
-  const std::string temporary = temporary_of(path);
+  const std::string target = files.target(path);
+  const int there = files.size(target).error;
+  if (there == EISDIR || there == EINVAL) fail_file("replace", path, there);
+  const std::string temporary = temporary_of(target);
   const Files::Result created = files.create(temporary);
   if (created.error != 0) fail_file("create", temporary, created.error);
   FileWriter out(files, path, created.value);  // errors name the file that is meant, not the temporary one
@@ -180,14 +207,14 @@ void replace_file(Files& files, const std::string& path, const std::function<voi
     write(out);
     out.sync();
     // Named before it is closed: until then it is locked, and no other process can empty it.
-    if (const int error = files.rename(temporary, path); error != 0) fail_file("replace", path, error);
+    if (const int error = files.rename(temporary, target); error != 0) fail_file("replace", path, error);
   } catch (...) {
     files.remove(temporary);  // before the lock on it is gone
     files.close(created.value);
     throw;
   }
   files.close(created.value);  // everything is synced: there is nothing left that could fail
-  if (const int error = files.sync_folder(folder_of(path)); error != 0) fail_file("sync the folder of", path, error);
+  if (const int error = files.sync_folder(folder_of(target)); error != 0) fail_file("sync the folder of", path, error);
 }
 
 std::string read_file(Files& files, const std::string& path) {

@@ -4,7 +4,9 @@
 //     replace_file(disk(), "zh-en.model", [&](FileWriter& out) { out.write(header); out.write(weights); });
 //
 // A file is replaced as a whole or not at all: the new one is written beside it, synced, given its name, and the folder
-// is synced. Whatever fails, and whenever the power goes, the name stands for the old bytes or for the new ones.
+// is synced. Whatever fails, and whenever the power goes, the name stands for the old bytes or for the new ones. Of a
+// link it is the file it leads to. A folder, a device or a pipe is an Error: a file in its place would do harm
+// (/dev/null).
 #pragma once
 
 #include <cstddef>
@@ -13,6 +15,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace regard {
 
@@ -37,7 +40,8 @@ class Files {
   virtual int remove(const std::string& path) = 0;
   virtual int sync_folder(const std::string& folder) = 0;
 
-  virtual Result size(const std::string& path) = 0;
+  virtual std::string target(const std::string& path) { return path; }   // where a link leads; else the path itself
+  virtual Result size(const std::string& path) = 0;                      // EINVAL: a device or a pipe has none
   virtual Result read(const std::string& path, std::string& bytes) = 0;  // all of it
 };
 
@@ -62,6 +66,19 @@ class FileWriter {
   Files& files_;
   std::string path_;
   std::int64_t handle_;
+};
+
+// For those who write many small things: they go to the file many at a time. What was not flushed is not written.
+class BufferedWriter {
+ public:
+  explicit BufferedWriter(FileWriter& out) : out_(out) {}
+  void write(std::span<const std::byte> bytes);
+  void flush();
+
+ private:
+  static constexpr std::size_t kMost = 256 << 10;  // stays in the cache
+  FileWriter& out_;
+  std::vector<std::byte> held_;
 };
 
 void replace_file(Files& files, const std::string& path, const std::function<void(FileWriter&)>& write);

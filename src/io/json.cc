@@ -13,6 +13,7 @@
 #include <tuple>
 
 #include "base/check.h"
+#include "base/utf8.h"
 
 namespace regard {
 
@@ -316,6 +317,40 @@ std::string Json::to_json() const {
   return out.text();
 }
 
+namespace {
+
+// As json_quote, behind what is there.
+void quote(std::string_view text, std::string& out) {
+  out += '"';
+  std::size_t begin = 0, at = 0;  // what is between them needs no change and goes as a whole
+  while (at < text.size()) {
+    const auto letter = static_cast<unsigned char>(text[at]);
+    const utf8::Letter whole = utf8::read(text, at);
+    if (whole.valid && letter >= 0x20 && letter != '"' && letter != '\\') {
+      at += whole.length;
+      continue;
+    }
+    out += text.substr(begin, at - begin);
+    if (!whole.valid) {
+      out += "\xef\xbf\xbd";
+    } else if (letter == '"' || letter == '\\') {
+      out += '\\';
+      out += text[at];
+    } else if (letter == '\n') {
+      out += "\\n";
+    } else if (letter == '\t') {
+      out += "\\t";
+    } else {
+      out += fmt::format("\\u{:04x}", static_cast<int>(letter));
+    }
+    begin = ++at;
+  }
+  out += text.substr(begin);
+  out += '"';
+}
+
+}  // namespace
+
 void JsonWriter::next() {
   if (comma_) out_ += ',';
   comma_ = true;
@@ -341,7 +376,7 @@ JsonWriter& JsonWriter::close(char bracket) {
 
 JsonWriter& JsonWriter::key(std::string_view name) {
   next();
-  out_ += json_quote(name);
+  quote(name, out_);
   out_ += ':';
   comma_ = false;
   return *this;
@@ -353,66 +388,24 @@ JsonWriter& JsonWriter::raw(std::string_view json) {
   return *this;
 }
 
-JsonWriter& JsonWriter::value(std::string_view text) { return raw(json_quote(text)); }
+JsonWriter& JsonWriter::value(std::string_view text) {
+  next();
+  quote(text, out_);
+  return *this;
+}
 JsonWriter& JsonWriter::value(bool flag) { return raw(flag ? "true" : "false"); }
-JsonWriter& JsonWriter::value(std::int64_t number) { return raw(fmt::format("{}", number)); }
-JsonWriter& JsonWriter::value(std::uint64_t number) { return raw(fmt::format("{}", number)); }
+JsonWriter& JsonWriter::value(std::int64_t number) { return raw(fmt::format_int(number).c_str()); }
+JsonWriter& JsonWriter::value(std::uint64_t number) { return raw(fmt::format_int(number).c_str()); }
 JsonWriter& JsonWriter::value(double number) {
   if (number == 0 && std::signbit(number)) return raw("-0.0");  // "-0" is a whole number, which has no sign at 0
   return raw(std::isfinite(number) ? fmt::format("{}", number) : "null");
 }
 
-namespace {
-
-// The length of the UTF-8 letter at the front: 1 … 4; 0 if there is none (stray bytes, over-long, surrogates, too
-// high).
-std::size_t letter_at(std::string_view text) {
-  const auto byte = [&](std::size_t i) { return static_cast<unsigned char>(text[i]); };
-  const auto follows = [&](std::size_t i) { return i < text.size() && (byte(i) & 0xc0) == 0x80; };
-  const unsigned first = byte(0);
-  if (first < 0x80) return 1;
-  if (first < 0xc2 || first > 0xf4 || !follows(1)) return 0;
-  if (first < 0xe0) return 2;
-  const unsigned second = byte(1);
-  if (!follows(2) || (first == 0xe0 && second < 0xa0) || (first == 0xed && second > 0x9f)) return 0;
-  if (first < 0xf0) return 3;
-  if (!follows(3) || (first == 0xf0 && second < 0x90) || (first == 0xf4 && second > 0x8f)) return 0;
-  return 4;
-}
-
-}  // namespace
-
 std::string json_quote(std::string_view text) {
-  std::string out = "\"";
-  while (!text.empty()) {
-    const std::size_t size = letter_at(text);
-    const char letter = text[0];
-    if (size == 0) {
-      out += "\xef\xbf\xbd";
-    } else if (letter == '"' || letter == '\\') {
-      out += '\\';
-      out += letter;
-    } else if (letter == '\n') {
-      out += "\\n";
-    } else if (letter == '\t') {
-      out += "\\t";
-    } else if (static_cast<unsigned char>(letter) < 0x20) {
-      out += fmt::format("\\u{:04x}", static_cast<int>(letter));
-    } else {
-      out += text.substr(0, size);
-    }
-    text.remove_prefix(std::max<std::size_t>(size, 1));
-  }
-  return out + '"';
-}
-
-bool is_utf8(std::string_view text) {
-  while (!text.empty()) {
-    const std::size_t size = letter_at(text);
-    if (size == 0) return false;
-    text.remove_prefix(size);
-  }
-  return true;
+  std::string out;
+  out.reserve(text.size() + 2);
+  quote(text, out);
+  return out;
 }
 
 }  // namespace regard

@@ -93,6 +93,4 @@ class JsonWriter {
 
 std::string json_quote(std::string_view text);  // with its quotes; bytes that are not UTF-8 become U+FFFD
 
-bool is_utf8(std::string_view text);
-
 }  // namespace regard

@@ -6,6 +6,7 @@
 #include <tuple>
 
 #include "base/check.h"
+#include "base/utf8.h"
 #include "io/json.h"
 
 namespace regard {
@@ -220,7 +221,7 @@ std::string safetensors_header(const FileMetadata& metadata, const std::vector<F
   out.end_object();
   std::uint64_t begin = 0;
   for (const FileTensor& tensor : tensors) {
-    check(!tensor.name.empty() && tensor.name.size() <= Safetensors::kMostNameBytes && is_utf8(tensor.name) &&
+    check(!tensor.name.empty() && tensor.name.size() <= Safetensors::kMostNameBytes && utf8::valid(tensor.name) &&
               tensor.name != "__metadata__",
           "a tensor cannot be called ", json_quote(tensor.name), " in a file");
     out.key(tensor.name).begin_object().key("dtype").value(name_of(tensor.type)).key("shape").begin_array();

@@ -320,6 +320,13 @@ void binary(Binary op, std::span<const std::size_t> shape, Operand<float> a, Ope
   const Path path = path_for(elements, out == a.data || out == b.data);
   // A piece is a part of one row, or some whole rows.
   const Dimension& inner = loops[0];
+  if (inner.size == elements && elements <= kSmallWork) {  // divisions would take longer
+    const FloatMode mode;
+    HWY_DYNAMIC_DISPATCH(BinaryForward)
+    (op,
+     {.count = 1, .width = elements, .a = {a.data, 0, inner.a}, .b = {b.data, 0, inner.b}, .out = out, .path = path});
+    return;
+  }
   const std::size_t rows = elements / inner.size;
   const std::size_t chunk = chunk_size(elements), pieces = (inner.size + chunk - 1) / chunk;
   const std::size_t rows_each = pieces > 1 ? 1 : std::max<std::size_t>(1, chunk / inner.size);
@@ -426,7 +433,7 @@ double squared_norm(const float* x, std::size_t n) {
 }
 
 double squared_norm(const float* x, std::size_t n, std::span<const std::int32_t> rows, std::size_t count) {
-  const std::size_t width = count == 0 ? 0 : n / count;
+  const std::size_t width = std::max<std::size_t>(1, count == 0 ? n : n / count);
   return norm_of_blocks(x, n, [&](std::size_t block) {  // whether a row reaches into it
     const std::size_t begin = block * kSumBlock;
     const auto first = std::lower_bound(rows.begin(), rows.end(), static_cast<std::int32_t>(begin / width));

@@ -57,7 +57,7 @@ class ShortList {
   const T* end() const { return all_.data() + count_; }
 
  private:
-  std::array<T, kMaxRank + 2> all_ = {};
+  std::array<T, kMaxRank + 2> all_;  // only the first count_ are ever read
   std::size_t count_ = 0;
 };
 

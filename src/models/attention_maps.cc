@@ -19,7 +19,7 @@ Tensor item_of(std::span<const Tensor> layers, std::int64_t item, std::int64_t r
   const Tensor made = Tensor::empty({static_cast<std::int64_t>(layers.size()), heads, rows, columns});
   float* to = made.data<float>();
   for (const Tensor& given : layers) {
-    const Tensor layer = given.to(DType::kF32);
+    const Tensor layer = given.dtype() == DType::kF32 ? given : given.to(DType::kF32);  // who converts copies
     check(item >= 0 && item < layer[0] && layer[1] == heads && rows <= layer[2] && columns <= layer[3], "maps: ", rows,
           " × ", columns, " of item ", item, " of ", layer);
     for (std::int64_t head = 0; head < heads; ++head) {
@@ -35,6 +35,19 @@ Tensor item_of(std::span<const Tensor> layers, std::int64_t item, std::int64_t c
   for (const Tensor& each : layers) wide.push_back(each.reshape({each[0], each[1], 1, each[2]}));
   const Tensor made = item_of(wide, item, 1, columns);
   return made.reshape({made[0], made[1], columns});
+}
+
+std::vector<Tensor> places_of(std::span<const Tensor> layers, const Batch& batch) {
+  if (layers.empty() || !std::all_of(layers.begin(), layers.end(), [](const Tensor& each) { return each.defined(); })) {
+    return {};
+  }
+  std::vector<Tensor> made;
+  for (std::int64_t row = 0; row < batch.size(); ++row) {
+    made.push_back(item_of(layers, row, target_steps(batch, row)));
+    const auto length = static_cast<float>(batch.lengths[static_cast<std::size_t>(row)]);
+    for (std::int64_t i = 0; i < made.back().size(); ++i) made.back().data<float>()[i] *= length;
+  }
+  return made;
 }
 
 Tensor map_of(const Tensor& all, const AskedAttention& asked) {
@@ -64,6 +77,8 @@ std::vector<EveryMap> SequenceModel::every_attention(const Batch& batch) const {
   for (std::size_t row = 0; row < cross.size(); ++row) made[row].cross.weights = std::move(cross[row]);
   return made;
 }
+
+std::vector<Tensor> SequenceModel::places(const Batch& /*batch*/) const { return {}; }
 
 std::vector<Tensor> SequenceModel::attention(const Batch& batch, const Asked& asked) const {
   std::vector<Tensor> maps = all_attention(batch);

@@ -15,6 +15,9 @@ Tensor item_of(std::span<const Tensor> layers, std::int64_t item, std::int64_t r
 // The same of [batch, heads, columns].
 Tensor item_of(std::span<const Tensor> layers, std::int64_t item, std::int64_t columns);
 
+// What SequenceModel::places gives, from [batch, heads, steps] of each layer, shares of the source; none: nothing.
+std::vector<Tensor> places_of(std::span<const Tensor> layers, const Batch& batch);
+
 // One map [steps, keys] of all, [layers, heads, steps, keys]: of a head, or the mean of the heads of a layer.
 Tensor map_of(const Tensor& all, const AskedAttention& asked);
 

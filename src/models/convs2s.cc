@@ -158,6 +158,15 @@ std::vector<Tensor> ConvS2s::all_attention(const Batch& batch) const {
   return made;
 }
 
+std::vector<Tensor> ConvS2s::places(const Batch& batch) const {
+  const PooledTape pooled(this);
+  std::vector<AttendTrace> traces;
+  read(*pooled, batch, {}, &traces);
+  std::vector<Tensor> layers(traces.size());
+  std::transform(traces.begin(), traces.end(), layers.begin(), [](const AttendTrace& each) { return each.places(); });
+  return places_of(layers, batch);
+}
+
 // One batch step by step. A convolution sees the last inputs of its layer, which are kept as each step made them.
 class ConvS2s::Steps : public Decoding {
  public:

@@ -49,6 +49,7 @@ class ConvS2s : public SequenceModel {
   std::int64_t target_words() const override { return settings_.target_words; }
   AttentionShape attention_shape() const override { return {settings_.decoder_layers, 1}; }
   std::vector<Tensor> all_attention(const Batch& batch) const override;
+  std::vector<Tensor> places(const Batch& batch) const override;
 
   const ConvS2sSettings& settings() const { return settings_; }
 

@@ -120,7 +120,11 @@ Tensor StepCache::along(std::span<const std::int32_t> path, std::int64_t heads) 
   return made;
 }
 
-void StepCache::add(const Tensor& rows) { steps_.push_back(rows.clone()); }
+void StepCache::add(const Tensor& rows, Tape* memory) {
+  steps_.push_back(memory == nullptr ? Tensor::empty(rows.shape(), rows.dtype())
+                                     : memory->make(rows.shape(), rows.dtype()));
+  steps_.back().copy_from(rows);
+}
 
 Tensor StepCache::gather(Tape& tape, const DecodingRows& rows, std::int64_t heads, std::int64_t begin) const {
   const Tensor& last = steps_.back();

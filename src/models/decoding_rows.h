@@ -75,7 +75,8 @@ Tensor take_rows(const Tensor& from, std::span<const std::int32_t> rows);
 // What every step left, [rows, width] each. Nothing of it ever moves.
 class StepCache {
  public:
-  void add(const Tensor& rows);  // of this step; any shape [rows, …] that is dense; copied
+  // Of this step; any shape [rows, …] that is dense; copied to the heap, or if there is a tape, into its memory.
+  void add(const Tensor& rows, Tape* memory = nullptr);
   // For each row what its past left from step `begin` on, this step included, by head: [rows, heads, steps, width of a
   // head]; steps below 0 left zeros.
   Tensor gather(Tape& tape, const DecodingRows& rows, std::int64_t heads = 1, std::int64_t begin = 0) const;

@@ -378,6 +378,25 @@ std::vector<Tensor> RecurrentModel::all_attention(const Batch& batch) const {
   return made;
 }
 
+std::vector<Tensor> RecurrentModel::places(const Batch& batch) const {
+  if (!attends()) return {};
+  const PooledTape pooled(this);
+  std::vector<AttendTrace> traces;
+  const Plan plan((*pooled).arena(), batch);
+  read(*pooled, batch, plan, {}, &traces);
+  if (traces.empty() || !traces[0].places().defined()) return {};
+  // A step has the rows that still run, the first of the order.
+  const Tensor all = Tensor::zeros({batch.size(), 1, static_cast<std::int64_t>(traces.size())});
+  for (std::size_t step = 0; step < traces.size(); ++step) {
+    const Tensor own = traces[step].places();
+    for (std::int64_t i = 0; i < own[0]; ++i) {
+      all.data<float>()[plan.order[static_cast<std::size_t>(i)] * all[2] + static_cast<std::int64_t>(step)] =
+          own.data<float>()[i];
+    }
+  }
+  return places_of(std::span(&all, 1), batch);
+}
+
 // One batch step by step. What lasts from one step to the next is on the heap.
 class RecurrentModel::Steps : public Decoding {
  public:

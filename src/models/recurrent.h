@@ -84,6 +84,7 @@ class RecurrentModel : public SequenceModel {
   std::int64_t target_words() const override { return settings_.target_words; }
   AttentionShape attention_shape() const override { return {attends() ? 1 : 0, attends() ? 1 : 0}; }
   std::vector<Tensor> all_attention(const Batch& batch) const override;
+  std::vector<Tensor> places(const Batch& batch) const override;
 
   const RecurrentModelSettings& settings() const { return settings_; }
 

@@ -96,6 +96,9 @@ class SequenceModel {
   virtual std::vector<Tensor> all_attention(const Batch& batch) const = 0;
   // The same and all others, of every row.
   virtual std::vector<EveryMap> every_attention(const Batch& batch) const;
+  // Of models whose look at the source says beforehand where to look (local_p): that place, counted in tokens of the
+  // source, f32 [layers, heads, target steps] of every row. Empty for others.
+  virtual std::vector<Tensor> places(const Batch& batch) const;
   // One layer and head of it, [target steps, length of the source]; throws if there is none such.
   std::vector<Tensor> attention(const Batch& batch, const Asked& asked = {}) const;
 };

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstring>
 
 #include "attention/kept.h"
 #include "base/check.h"
@@ -143,6 +142,7 @@ Var Transformer::encode(Tape& tape, const Batch& batch, const Pass& pass, Traces
                                                           .queries = x[1],
                                                           .keys = x[1]});
     if (edits) options.edits = &*edits;
+    options.weights = traces != nullptr && traces->weights;
     const Var seen = before(layer.self_norm, x);
     MultiHeadMemory memory = layer.self.remember(seen, seen);
     MultiHeadResult self = layer.self.read(seen, memory, options);
@@ -167,10 +167,13 @@ Var Transformer::read(Tape& tape, const Batch& batch, const LossOptions& loss_op
     const std::uint64_t site = decoder_site(i);
     const Var seen = before(layer.self_norm, x);
     MultiHeadMemory own = layer.self.remember(seen, seen);
-    MultiHeadResult self = layer.self.read(seen, own, looking(pass, site + kSelfWeights));
+    AttendOptions own_options = looking(pass, site + kSelfWeights);
+    own_options.weights = traces != nullptr && traces->weights;
+    MultiHeadResult self = layer.self.read(seen, own, own_options);
     x = after(layer.self_norm, x, drop(self.output, settings_.dropout, pass, site + kSelf));
     AttendOptions options = looking(pass, site + kCrossWeights);
     options.lengths = batch.lengths;
+    options.weights = own_options.weights;
     const Var asking = before(layer.cross_norm, x);
     MultiHeadMemory memory = layer.cross.remember(encoded, encoded);
     const bool watched = weights != nullptr && i + 1 == decoder_.size();
@@ -242,9 +245,18 @@ std::vector<Tensor> Transformer::all_attention(const Batch& batch) const {
   return made;
 }
 
-std::vector<EveryMap> Transformer::every_attention(const Batch& batch) const {
+std::vector<Tensor> Transformer::places(const Batch& batch) const {
   const PooledTape pooled(this);
   Traces traces;
+  read(*pooled, batch, {}, &traces);
+  std::vector<Tensor> layers;
+  for (const MultiHeadTrace& layer : traces.cross) layers.push_back(layer.places());
+  return places_of(layers, batch);
+}
+
+std::vector<EveryMap> Transformer::every_attention(const Batch& batch) const {
+  const PooledTape pooled(this);
+  Traces traces{.weights = true};
   read(*pooled, batch, {}, &traces);
   const std::vector<Tensor> cross = all_weights(traces.cross), encoder = all_weights(traces.encoder),
                             decoder = all_weights(traces.decoder);
@@ -268,14 +280,15 @@ std::vector<EveryMap> Transformer::every_attention(const Batch& batch) const {
 }
 
 // One batch step by step. Keys and values of the source are there once for all rows of a source, those of the target as
-// each step made them, found by the rows' past: where the products want them (KeptKeys), if the mechanism is plain and
-// nobody asks for more than a look at the source; else as they came, and put together anew for every step.
+// each step made them, found by the rows' past: where the products want them (KeptKeys), if the mechanism is plain;
+// else as they came, and put together anew for every step.
 class Transformer::Steps : public Decoding {
  public:
   Steps(const Transformer& model, const Batch& batch, const DecodeOptions& options)
       : model_(model),
         options_(options),
         pooled_(&model),
+        looks_pooled_(&model.decoder_),
         lengths_(batch.lengths),
         longest_(batch.source[0]),
         rows_(batch.lengths),
@@ -283,28 +296,27 @@ class Transformer::Steps : public Decoding {
         cross_looks_(model.shape_of(LookKind::kCross)),
         own_looks_(model.shape_of(LookKind::kDecoder)) {
     const LossOptions no_options;
-    Traces traces;
-    const bool everything = options.keeps == Keeps::kEverything;
+    Traces traces{.weights = true};
     const Var encoded =
-        model.encode(tape_, batch, Pass{no_options, batch.ids}, everything ? &traces : nullptr, options.what_if);
-    encoder_weights_ = all_weights(traces.encoder);
-    for (std::size_t i = 0; i < traces.encoder.size(); ++i) {
-      encoder_norms_.push_back(model.encoder_[i].self.value_lengths(traces.encoder_read[i]));
-    }
+        model.encode(tape_, batch, Pass{no_options, batch.ids}, everything() ? &traces : nullptr, options.what_if);
+    if (everything()) keep_encoder(traces);
     for (std::size_t i = 0; i < layers_.size(); ++i) {
-      const MultiHead& cross = model.decoder_[i].cross;
-      layers_[i].keeps_self = keeps(model.decoder_[i].self);
+      const MultiHead &cross = model.decoder_[i].cross, &self = model.decoder_[i].self;
+      const auto layer = static_cast<std::int64_t>(i);
+      if (everything()) length_maps_.push_back(self.length_maps(tape_));
+      layers_[i].keeps_self = keeps(self);
       layers_[i].keeps_cross = keeps(cross);
-      if (layers_[i].keeps_self) layers_[i].own.assign(lengths_.size(), new_keys(model.decoder_[i].self));
+      if (layers_[i].keeps_self) {
+        layers_[i].own.assign(lengths_.size(), new_keys(self));
+        own_looks_.scored_by(layer, self.maps()->mechanism);
+      }
       if (layers_[i].keeps_cross) {
         keep_source(encoded, cross, layers_[i].source);
+        cross_looks_.scored_by(layer, cross.maps()->mechanism);
         continue;
       }
       const MultiHeadMemory memory = cross.remember(encoded, encoded);
-      if (everything) {
-        cross_norms_.push_back(cross.value_lengths(memory));
-        length_maps_.push_back(model.decoder_[i].self.length_maps(tape_));
-      }
+      if (everything()) cross_norms_.push_back(cross.value_lengths(memory));
       for (const MultiHeadMemory::Part& part : cross.prepare(memory).parts) {
         layers_[i].cross.push_back({kept(part.prepared), kept(part.values)});
       }
@@ -319,8 +331,8 @@ class Transformer::Steps : public Decoding {
     tape_.reset();
     if (rows_.sources_left()) leave();
     const std::int64_t count = rows_.count();
-    if (options_.keeps != Keeps::kNothing) cross_looks_.begin(count, longest_);
-    if (options_.keeps == Keeps::kEverything) own_looks_.begin(count, rows_.step() + 1);
+    if (options_.keeps != Keeps::kNothing) cross_looks_.begin(count, longest_, &*looks_pooled_);
+    if (everything()) own_looks_.begin(count, rows_.step() + 1, &*looks_pooled_);
     const LossOptions no_options;
     const Pass pass{no_options, {}};
     Var x = model_.embed(tape_, model_.target_, model_.target_position_, rows_.words(tape_, {count, 1}), rows_.step());
@@ -339,11 +351,9 @@ class Transformer::Steps : public Decoding {
     const auto steps = static_cast<std::int64_t>(path.size());
     const std::int64_t length = lengths_[static_cast<std::size_t>(source)];
     EveryMap made{.cross = {.weights = cross_looks_.along(path, length)}};
-    if (options_.keeps != Keeps::kEverything) return made;
+    if (!everything()) return made;
     made.cross.norms = item_of(cross_norms_, source, length);
-    if (!encoder_weights_.empty()) {
-      made.encoder = {item_of(encoder_weights_, source, length, length), item_of(encoder_norms_, source, length)};
-    }
+    made.encoder = encoder_maps_[static_cast<std::size_t>(source)];
     made.decoder.weights = own_looks_.along(path, steps);
     std::vector<Tensor> norms;
     for (std::size_t i = 0; i < layers_.size(); ++i) {
@@ -371,21 +381,50 @@ class Transformer::Steps : public Decoding {
     std::vector<KeptKeys> own, source;
   };
 
+  bool everything() const { return options_.keeps == Keeps::kEverything; }
+
   bool keeps(const MultiHead& heads) const {
     const std::optional<MultiHead::Maps> maps = heads.maps();
     return maps && can_keep(maps->mechanism) && maps->key.weight().value.dtype() == DType::kF32 &&
-           options_.keeps != Keeps::kEverything && options_.what_if == nullptr;
+           options_.what_if == nullptr;
   }
+
+  void keep_encoder(const Traces& traces) {
+    encoder_maps_.resize(lengths_.size());
+    if (traces.encoder.empty()) return;
+    const std::vector<Tensor> weights = all_weights(traces.encoder);
+    std::vector<Tensor> norms;
+    for (std::size_t i = 0; i < traces.encoder.size(); ++i) {
+      norms.push_back(model_.encoder_[i].self.value_lengths(traces.encoder_read[i]));
+    }
+    parallel(lengths_.size(), [&](std::size_t source) {
+      const std::int64_t length = lengths_[source];
+      const auto item = static_cast<std::int64_t>(source);
+      encoder_maps_[source] = {item_of(weights, item, length, length), item_of(norms, item, length)};
+    });
+  }
+
   static KeptKeys new_keys(const MultiHead& heads) {
     return {heads.settings().heads, heads.settings().width, heads.settings().value_width};
   }
   void keep_source(Var encoded, const MultiHead& heads, std::vector<KeptKeys>& to) {
     const Var keys = heads.maps()->key(encoded), values = heads.maps()->value(encoded);
     to.assign(lengths_.size(), new_keys(heads));
+    Tensor norms, maps;
+    if (everything()) {
+      norms = cross_norms_.emplace_back(
+          Tensor::empty({static_cast<std::int64_t>(to.size()), heads.settings().heads, longest_}));
+      maps = heads.length_maps(tape_);
+    }
     parallel(to.size(), [&](std::size_t source) {
       for (std::int64_t t = 0; t < lengths_[source]; ++t) {
         const std::int64_t row = static_cast<std::int64_t>(source) * encoded[1] + t;
         to[source].put(t, keys.value().data<float>() + row * keys[2], values.value().data<float>() + row * values[2]);
+      }
+      for (std::int64_t head = 0; head < heads.settings().heads && norms.defined(); ++head) {
+        heads.value_lengths(to[source].values(head, 0, lengths_[source]).data, lengths_[source],
+                            maps.data<float>() + head * maps[1] * maps[2],
+                            norms.data<float>() + (static_cast<std::int64_t>(source) * norms[1] + head) * norms[2]);
       }
     });
     tape_.release(keys);
@@ -419,29 +458,29 @@ class Transformer::Steps : public Decoding {
       own[static_cast<std::size_t>(rows_.source(row / rows_.width()))].put(
           slots_.own(row), keys.value().data<float>() + row * keys[2], values.value().data<float>() + row * values[2]);
     }
+    if (everything()) {  // of those that led to a result the lengths will be asked, when their slots may have others
+      layers_[at].self.resize(1);
+      layers_[at].self[0].groups = heads.settings().heads;
+      layers_[at].self[0].values.add(values.value(), &*looks_pooled_);
+    }
     tape_.release(keys);
     tape_.release(values);
     return look(heads, x, own, [&](std::int64_t place) {
-      return KeptLook{.keys = rows_.step() + 1,
-                      .slots = slots_.in_order() ? nullptr : slots_.of(place * rows_.width())};
+      const std::int64_t row = place * rows_.width();
+      KeptLook asked{.keys = rows_.step() + 1, .slots = slots_.in_order() ? nullptr : slots_.of(row)};
+      if (everything()) own_looks_.put_scores(static_cast<std::int64_t>(at), row, asked);
+      return asked;
     });
   }
 
   Var kept_cross(std::size_t at, Var x) {
-    const MultiHead& heads = model_.decoder_[at].cross;
-    const std::int64_t width = rows_.width(), all = heads.settings().heads * width * longest_;
-    Tensor weights;
-    if (options_.keeps != Keeps::kNothing) {
-      weights = tape_.make({rows_.sources(), heads.settings().heads, width, longest_});
-      std::memset(weights.raw(), 0, weights.bytes());
-    }
-    const Var made = look(heads, x, layers_[at].source, [&](std::int64_t place) {
-      return KeptLook{.keys = rows_.lengths()[static_cast<std::size_t>(place)],
-                      .weights = weights.defined() ? weights.data<float>() + place * all : nullptr,
-                      .weight_stride = longest_};
+    return look(model_.decoder_[at].cross, x, layers_[at].source, [&](std::int64_t place) {
+      KeptLook asked{.keys = rows_.lengths()[static_cast<std::size_t>(place)]};
+      if (options_.keeps != Keeps::kNothing) {
+        cross_looks_.put_scores(static_cast<std::int64_t>(at), place * rows_.width(), asked);
+      }
+      return asked;
     });
-    if (weights.defined()) cross_looks_.add(static_cast<std::int64_t>(at), weights, width);
-    return made;
   }
 
   static Tensor kept(Var x) { return x.defined() ? x.value().clone() : Tensor(); }
@@ -478,11 +517,11 @@ class Transformer::Steps : public Decoding {
       extend(cached[i].tokens, memory.parts[i].tokens);
     }
     AttendOptions asked{.first_query = rows_.step(), .draws = false};
-    asked.weights = options_.keeps == Keeps::kEverything;
+    asked.weights = everything();
     const std::optional<Edits> edits = edits_of(options_.what_if, place(LookKind::kDecoder, at, 1, rows_.step() + 1));
     if (edits) asked.edits = &*edits;
     const MultiHeadResult read = heads.read(x, memory, asked);
-    if (options_.keeps == Keeps::kEverything) {
+    if (everything()) {
       own_looks_.add(static_cast<std::int64_t>(at), read.trace.all_weights(), 1);
     }
     for (const MultiHeadMemory::Part& part : memory.parts) {  // the next layer's go where these are in the cache
@@ -537,6 +576,7 @@ class Transformer::Steps : public Decoding {
   const DecodeOptions options_;
   PooledTape pooled_;
   Tape& tape_ = *pooled_;
+  PooledTape looks_pooled_;                  // memory alone, of what is kept until the end
   const std::vector<std::int32_t> lengths_;  // of all sources of the batch
   const std::int64_t longest_;               // with its padding
   DecodingRows rows_;
@@ -545,7 +585,8 @@ class Transformer::Steps : public Decoding {
   // What it keeps. Of each layer, of all sources of the batch: weights and norms that no step changes, and what makes
   // norms of the values that steps leave.
   KeptLooks cross_looks_, own_looks_;
-  std::vector<Tensor> encoder_weights_, encoder_norms_, cross_norms_, length_maps_;
+  std::vector<HeadMaps> encoder_maps_;  // of each source
+  std::vector<Tensor> cross_norms_, length_maps_;
 };
 
 std::unique_ptr<Decoding> Transformer::decode(const Batch& sources, const DecodeOptions& options) const {

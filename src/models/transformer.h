@@ -62,6 +62,7 @@ class Transformer : public SequenceModel {
     return {kind == LookKind::kEncoder ? settings_.encoder_layers : settings_.decoder_layers, settings_.heads};
   }
   std::vector<Tensor> all_attention(const Batch& batch) const override;
+  std::vector<Tensor> places(const Batch& batch) const override;
   std::vector<EveryMap> every_attention(const Batch& batch) const override;
 
   const TransformerSettings& settings() const { return settings_; }
@@ -90,9 +91,10 @@ class Transformer : public SequenceModel {
   Var before(const LayerNorm& norm, Var x) const;           // what a part sees,
   Var after(const LayerNorm& norm, Var x, Var part) const;  // and what is made of what it gives
   Var feed_forward(const Linear& inner, const Linear& outer, Var x, const Pass& pass, std::uint64_t site) const;
-  struct Traces {  // of each layer, for those who want to know
-    std::vector<MultiHeadTrace> encoder, decoder, cross;
-    std::vector<MultiHeadMemory> encoder_read, decoder_read, cross_read;  // what they looked at
+  struct Traces {          // of each layer, for those who want to know
+    bool weights = false;  // they will ask for all weights of all of them
+    std::vector<MultiHeadTrace> encoder = {}, decoder = {}, cross = {};
+    std::vector<MultiHeadMemory> encoder_read = {}, decoder_read = {}, cross_read = {};  // what they looked at
   };
   // [batch, time, width]
   Var encode(Tape& tape, const Batch& batch, const Pass& pass, Traces* traces = nullptr,

@@ -79,13 +79,15 @@ Tensor MultiHeadTrace::weights(const AskedWeights& asked) const {
   fail(ErrorKind::kInput, "weights: there is no head ", asked.head);
 }
 
-Tensor MultiHeadTrace::all_weights() const {
-  if (parts.size() == 1) return parts[0].trace.all_weights();
+// What each part has of its heads, [batch, heads, …], put together; nothing if one has nothing.
+Tensor MultiHeadTrace::joined(Tensor (AttendTrace::*of)() const) const {
+  if (parts.size() == 1) return (parts[0].trace.*of)();
   std::int64_t heads = 0;
   for (const Part& part : parts) heads += static_cast<std::int64_t>(part.heads->size());
   Tensor made;
   for (const Part& part : parts) {
-    const Tensor own = part.trace.all_weights();
+    const Tensor own = (part.trace.*of)();
+    if (!own.defined()) return {};
     if (!made.defined()) made = Tensor::zeros(own.shape().with(1, heads), own.dtype());
     for (std::int64_t i = 0; i < own[1]; ++i) {
       const std::int64_t head = (*part.heads)[static_cast<std::size_t>(i)];
@@ -94,6 +96,9 @@ Tensor MultiHeadTrace::all_weights() const {
   }
   return made;
 }
+
+Tensor MultiHeadTrace::all_weights() const { return joined(&AttendTrace::all_weights); }
+Tensor MultiHeadTrace::places() const { return joined(&AttendTrace::places); }
 
 MultiHeadTrace MultiHeadTrace::keep() const {
   MultiHeadTrace kept;
@@ -187,31 +192,46 @@ Tensor MultiHead::length_maps(Tape& tape) const {
 }
 
 // |v·W|² = v·(W·Wᵀ)·vᵀ: as wide as v, not as W.
+void MultiHead::value_lengths(const float* values, std::int64_t count, const float* length_map, float* lengths) const {
+  const auto rows = static_cast<std::size_t>(count), wide = static_cast<std::size_t>(settings_.value_width);
+  std::vector<float> mapped(rows * wide);
+  gemm(matrix(values, rows, wide), matrix(length_map, wide, wide), matrix(mapped.data(), rows, wide));
+  constexpr std::size_t kTogether = 8;  // sums that do not wait for each other
+  for (std::size_t first = 0; first < rows; first += kTogether) {
+    const std::size_t some = std::min(kTogether, rows - first);
+    double sums[kTogether] = {};
+    const auto add = [&](std::size_t key, std::size_t c) {
+      const std::size_t at = (first + key) * wide + c;
+      sums[key] += static_cast<double>(mapped[at]) * static_cast<double>(values[at]);
+    };
+    for (std::size_t c = 0; c < wide && some == kTogether; ++c) {
+#pragma GCC unroll 8
+      for (std::size_t key = 0; key < kTogether; ++key) add(key, c);
+    }
+    for (std::size_t key = 0; key < some && some < kTogether; ++key) {
+      for (std::size_t c = 0; c < wide; ++c) add(key, c);
+    }
+    for (std::size_t key = 0; key < some; ++key) {
+      lengths[first + key] = static_cast<float>(std::sqrt(std::max(sums[key], 0.0)));
+    }
+  }
+}
+
 Tensor MultiHead::value_lengths(std::span<const Tensor> values, const Tensor& length_maps) const {
   check(values.size() == parts_.size(), "MultiHead: values of ", values.size(), " parts, expected ", parts_.size());
   const std::int64_t width = settings_.value_width;
   Tensor made;
   for (std::size_t i = 0; i < parts_.size(); ++i) {
-    const Tensor own = values[i].to(DType::kF32);
+    const Tensor own = values[i].dtype() == DType::kF32 ? values[i] : values[i].to(DType::kF32);
     const std::int64_t batch = own[0], groups = own[1], keys = own[2];
     if (!made.defined()) made = Tensor::empty({batch, settings_.heads, keys});
     const auto count = static_cast<std::int64_t>(parts_[i].heads->size());
     parallel(static_cast<std::size_t>(batch * count), [&](std::size_t index) {
       const std::int64_t item = static_cast<std::int64_t>(index) / count, h = static_cast<std::int64_t>(index) % count;
       const std::int64_t head = (*parts_[i].heads)[static_cast<std::size_t>(h)], group = h / (count / groups);
-      const float* const map = length_maps.data<float>() + head * width * width;
-      const float* const v = own.data<float>() + (item * groups + group) * keys * width;
-      float* const to = made.data<float>() + (item * settings_.heads + head) * keys;
-      const auto rows = static_cast<std::size_t>(keys), wide = static_cast<std::size_t>(width);
-      std::vector<float> mapped(rows * wide);
-      gemm(matrix(v, rows, wide), matrix(map, wide, wide), matrix(mapped.data(), rows, wide));
-      for (std::size_t key = 0; key < rows; ++key) {
-        double sum = 0;
-        for (std::size_t at = key * wide; at < (key + 1) * wide; ++at) {
-          sum += static_cast<double>(mapped[at]) * static_cast<double>(v[at]);
-        }
-        to[key] = static_cast<float>(std::sqrt(std::max(sum, 0.0)));
-      }
+      value_lengths(own.data<float>() + (item * groups + group) * keys * width, keys,
+                    length_maps.data<float>() + head * width * width,
+                    made.data<float>() + (item * settings_.heads + head) * keys);
     });
   }
   return made;

@@ -61,7 +61,7 @@ std::string json_of_form(std::string_view form) {
     const std::size_t equals = std::min(field.find('='), field.size());
     const std::string key = unescaped(field.substr(0, equals));
     const std::string value = unescaped(field.substr(std::min(equals + 1, field.size())));
-    if (!is_utf8(key) || !is_utf8(value)) refuse(400, "the form is no UTF-8");
+    if (!utf8::valid(key) || !utf8::valid(value)) refuse(400, "the form is no UTF-8");
     out.key(key);
     if (key != "q" && is_number(value)) {
       out.value(static_cast<std::int64_t>(std::stoll(value)));
@@ -369,7 +369,7 @@ AttendRequest attend_request(std::string_view body, std::string_view type, const
     request.allow_only({"line", "q", "k", "v", "sentence", "width", "seed", "scale", "temperature", "length",
                         "documents", "mask", "bias", "api_key"});
     AttendRequest made;
-    made.line = short_text(request, "line", "scaled_dot", kLongestLine);
+    made.line = short_text(request, "line", "scaled_dot", kLongestMechanism);
     made.q = rows_of(request, "q", kMostLabRows, kMostLabWidth);
     made.k = rows_of(request, "k", kMostLabRows, kMostLabWidth);
     made.v = rows_of(request, "v", kMostLabRows, kMostLabWidth);
@@ -396,6 +396,10 @@ AttendRequest attend_request(std::string_view body, std::string_view type, const
       for (const Json& each : all) made.documents.push_back(static_cast<std::int32_t>(each.integer(-1, kMostLabRows)));
     }
     made.mask = rows_of(request, "mask", kMostLabRows, kMostLabRows);
+    if (made.mask && std::any_of(made.mask->numbers.begin(), made.mask->numbers.end(),
+                                 [](float each) { return each != 0 && each != 1; })) {
+      refuse(400, "mask: expected true and false, or 1 and 0");
+    }
     made.bias = rows_of(request, "bias", kMostLabRows, kMostLabRows);
     made.key = key_of(request);
     return made;

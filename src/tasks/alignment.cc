@@ -170,6 +170,7 @@ PairUnits units_of(const Translator& translator, const TextPair& texts, const Tr
                       tokenizer.kind() == "words" ? std::span<const Token>(tokens) : std::span<const Token>());
     }
     std::vector<TextUnit> units;
+    units.reserve(tokens.size());
     for (const Token& token : tokens) units.push_back({token.begin, token.end});
     return units;
   };

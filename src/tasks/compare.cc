@@ -10,12 +10,15 @@
 
 #include "base/budget.h"
 #include "base/check.h"
+#include "base/flops.h"
 #include "data/corpus.h"
 #include "io/json.h"
 #include "models/lines.h"
 #include "tasks/alignment.h"
 #include "tasks/links.h"
+#include "tasks/local_cost.h"
 #include "tasks/train_translation.h"
+#include "tasks/translation_pairs.h"
 #include "view/line_chart.h"
 #include "view/plot.h"
 #include "view/terminal.h"
@@ -32,6 +35,8 @@ std::string trimmed(std::string_view text) {
   if (begin == std::string_view::npos) return "";
   return std::string(text.substr(begin, text.find_last_not_of(" \t\n") - begin + 1));
 }
+
+std::string line_of(const std::string& mechanism) { return mechanism == "uniform" ? "dot | uniform" : mechanism; }
 
 struct Place {
   ModelSettings model;
@@ -51,7 +56,7 @@ Place placed(const ModelSettings& model, const std::string& mechanism, CompareWh
   }
   check(model.family != "seq2seq", "compare: a model without attention (", model.family, ") has no place for '",
         mechanism, "'; choose gru-attention or luong");
-  const std::string line = mechanism == "uniform" ? "dot | uniform" : mechanism;
+  const std::string line = line_of(mechanism);
   const auto put = [&](std::string ModelSettings::*setting, const char* name) {
     made.model.*setting = line;
     made.where += (made.where.empty() ? "" : " ") + std::string(name);
@@ -171,6 +176,10 @@ void write_one(JsonWriter& out, const Compared& one) {
   maybe("entropy", one.entropy);
   out.key("tokens_per_second").value(one.tokens_per_second).key("memory").value(one.memory);
   out.key("parameters").value(one.parameters).key("updates").value(one.updates).key("seconds").value(one.seconds);
+  maybe("flops", one.flops);
+  maybe("steps", one.steps);
+  maybe("place_error", one.place_error);
+  maybe("cheaper_from", one.cheaper_from);
   out.key("by_length").begin_array();
   for (const LengthClass& each : one.classes) write_class(out, each);
   out.end_array().key("course").begin_array();
@@ -200,7 +209,11 @@ Compared read_one(const Json& json) {
                .memory = json.at("memory").integer(0),
                .parameters = json.at("parameters").integer(0),
                .updates = json.at("updates").integer(0),
-               .seconds = json.at("seconds").number()};
+               .seconds = json.at("seconds").number(),
+               .flops = maybe("flops"),
+               .steps = maybe("steps"),
+               .place_error = maybe("place_error"),
+               .cheaper_from = maybe("cheaper_from")};
   for (const Json& each : json.at("by_length").array()) {
     LengthClass& made = one.classes.emplace_back();
     made.least = each.at("least").integer(0);
@@ -252,6 +265,24 @@ std::optional<double> bleu_of(const TestSet& set, const std::vector<std::string>
   return bleu.score().score;
 }
 
+// What a pair costs: work a token, and how much of it has to wait for what came before.
+void measure_cost(const Translator& translator, const TestSet& set, Compared& one, const Context& context) {
+  std::vector<TextPair> pairs;
+  double source = 0, target = 0;
+  for (std::size_t i = 0; i < set.sources.size(); ++i) {
+    pairs.push_back({set.sources[i], set.references[i]});
+    source += static_cast<double>(translator.source().encode(set.sources[i]).size() + 1);
+    target += static_cast<double>(translator.target().encode(set.references[i]).size() + 1);
+  }
+  const FlopCount count;
+  translator.force(pairs, {.longest_line = kWhole}, context);
+  one.flops = count.flops() / target;
+  const ModelSettings& model = translator.model_settings();
+  const bool recurrent = model.family != "transformer" && model.family != "convs2s";
+  one.steps = recurrent ? (source + target) / static_cast<double>(pairs.size())
+                        : static_cast<double>(model.encoder_layers + model.decoder_layers);
+}
+
 void evaluate_one(const CompareSettings& settings, const std::string& path, Compared& one, const Context& context) {
   const Translator translator(path);
   one.parameters = weights_of(translator.model_settings());
@@ -280,6 +311,15 @@ void evaluate_one(const CompareSettings& settings, const std::string& path, Comp
   if (const auto looked = look_at_builtin(translator, settings.builtin, settings.tests, kTestSeed, context)) {
     one.aer = looked->aer;
     one.entropy = looked->entropy;
+    one.place_error = looked->place_error;
+  }
+  measure_cost(translator, set, one, context);
+  if (one.mechanism == "none" || !looks_at_a_part(line_of(one.mechanism))) return;
+  const ModelSettings& model = translator.model_settings();
+  const std::int64_t heads = model.family == "transformer" ? model.heads : 1;
+  if (const auto from =
+          cheaper_from(line_of(one.mechanism), {.heads = heads, .width = model.hidden / heads}, context)) {
+    one.cheaper_from = static_cast<double>(*from);
   }
 }
 
@@ -325,14 +365,24 @@ std::vector<std::vector<std::string>> table_of(const Comparison& found) {
   const std::int64_t longest = found.settings.training.longest_text;
   std::vector<std::vector<std::string>> rows = {{"mechanism", "where", "loss", "BLEU", fmt::format("BLEU ≤{}", longest),
                                                  fmt::format("BLEU >{}", longest), "chrF", "AER", "entropy", "tokens/s",
-                                                 "MB", "parameters", "updates"}};
+                                                 "MB", "parameters", "Mflop", "steps", "updates"}};
+  const auto any = [&](std::optional<double> Compared::*of) {
+    return std::any_of(found.all.begin(), found.all.end(),
+                       [of](const Compared& each) { return (each.*of).has_value(); });
+  };
+  const bool places = any(&Compared::place_error), parts = any(&Compared::cheaper_from);
+  if (places) rows[0].emplace_back("|p−gold|");
+  if (parts) rows[0].emplace_back("cheaper from");
   for (const Compared& each : found.all) {
     rows.push_back({each.mechanism, each.where, fmt::format("{:.3f}", each.loss), fmt::format("{:.2f}", each.bleu),
                     optional_text(each.bleu_within, 2), optional_text(each.bleu_beyond, 2),
                     fmt::format("{:.2f}", each.chrf), optional_text(each.aer, 3), optional_text(each.entropy, 3),
                     fmt::format("{:.0f}", each.tokens_per_second),
                     fmt::format("{:.1f}", static_cast<double>(each.memory) / 1e6), fmt::format("{}", each.parameters),
+                    each.flops ? fmt::format("{:.2f}", *each.flops / 1e6) : "–", optional_text(each.steps, 1),
                     fmt::format("{}", each.updates)});
+    if (places) rows.back().push_back(optional_text(each.place_error, 2));
+    if (parts) rows.back().push_back(optional_text(each.cheaper_from, 0));
   }
   return rows;
 }
@@ -350,6 +400,28 @@ PairUnits units_of(const Corpus::Example& example) {
   for (const Corpus::Span& word : example.source.words) units.source.push_back({word.begin, word.end});
   for (const Corpus::Span& word : example.target.words) units.target.push_back({word.begin, word.end});
   return units;
+}
+
+// Of each token of the target the middle of the tokens of the source that it comes from; none: from nothing.
+std::vector<std::optional<double>> middles(const Corpus::Example& example, std::span<const Token> source,
+                                           std::span<const Token> target) {
+  const auto in = [](const Token& token, const Corpus::Span& word) {
+    return token.begin < word.end && word.begin < token.end;
+  };
+  std::vector<std::optional<double>> made;
+  for (const Token& token : target) {
+    double sum = 0, count = 0;
+    for (const auto& [from, to] : example.alignment) {
+      if (!in(token, example.target.words[static_cast<std::size_t>(to)])) continue;
+      for (std::size_t j = 0; j < source.size(); ++j) {
+        if (!in(source[j], example.source.words[static_cast<std::size_t>(from)])) continue;
+        sum += static_cast<double>(j);
+        ++count;
+      }
+    }
+    made.push_back(count == 0 ? std::nullopt : std::optional(sum / count));
+  }
+  return made;
 }
 
 GoldLinks gold_of(const Corpus::Example& example) {
@@ -504,7 +576,10 @@ std::string to_markdown(const Comparison& found) {
   return out +
          "\nloss: per token of the right translations, natural logarithm. AER: alignment error against the grammar's "
          "own alignment, 0 is best.\nentropy: of attention, as a share of the most there could be. tokens/s: of the "
-         "target, in training. MB: tensors in training, at most.\n\n![BLEU by length](lengths.svg)\n\n![BLEU by time]"
+         "target, in training. MB: tensors in training, at most.\nMflop: products and attention of a token of the "
+         "target, forward. steps: one after another, to read a pair in training, on average.\n|p−gold|: how far "
+         "local_p's p is from where a token comes from, in tokens. cheaper from: as many keys, timed forward, looking "
+         "at a part takes less time than looking at all.\n\n![BLEU by length](lengths.svg)\n\n![BLEU by time]"
          "(time.svg)\n";
 }
 
@@ -533,8 +608,9 @@ std::string lengths_svg(const Comparison& found) {
   // The classes are equally wide: a length within one stands between its neighbours.
   const EvaluationSettings usual;
   if (!found.all.empty() && !found.all[0].classes.empty()) {
+    const std::int64_t first_class = (found.all[0].classes[0].least - 1) / usual.class_width;
     chart.mark = static_cast<double>(found.settings.training.longest_text) / static_cast<double>(usual.class_width) -
-                 0.5 - static_cast<double>((found.all[0].classes[0].least - 1) / usual.class_width);
+                 0.5 - static_cast<double>(first_class);
     chart.mark_name = "trained up to here";
   }
   return line_chart(lines, chart);
@@ -558,7 +634,8 @@ std::optional<LookedAt> look_at_builtin(const Translator& translator, const std:
   if (translator.attention_shape().layers == 0) return std::nullopt;
   const AlignmentChoice choice = choice_of(translator);
   const Corpus corpus(pair, seed, Corpus::Split::kTest);
-  double entropy = 0, rows = 0;
+  const bool says_places = translator.model_settings().attention.find("local_p") != std::string::npos;
+  double entropy = 0, rows = 0, distance = 0, places = 0;
   AlignmentScore score;
   constexpr std::int64_t kTogether = 64;  // maps that are held at a time
   for (std::int64_t begin = 0; begin < sentences; begin += kTogether) {
@@ -583,8 +660,29 @@ std::optional<LookedAt> look_at_builtin(const Translator& translator, const std:
       }
       score.add(hard_links(unit_weights(looked[i], units_of(examples[i]), choice)), gold_of(examples[i]));
     }
+    if (!says_places) continue;
+    std::vector<SequencePair> pairs;
+    for (std::size_t i = 0; i < looked.size(); ++i) {
+      pairs.push_back({i, source_ids(translator.source(), sources[i]), ids_of(looked[i].target)});
+    }
+    for_each_batch(pairs, 4096, ends_of(translator.target()), [&](const Batch& batch, const auto& number) {
+      stop_if_asked(context);
+      const std::vector<Tensor> said = translator.model().places(batch);
+      for (std::size_t row = 0; row < said.size(); ++row) {
+        const std::size_t i = number(static_cast<std::int64_t>(row));
+        const std::vector<std::optional<double>> right = middles(examples[i], looked[i].source, looked[i].target);
+        for (std::int64_t at = 0; at < said[row].size(); ++at) {
+          const auto step = static_cast<std::size_t>(at % said[row][2]);
+          if (step >= right.size() || !right[step]) continue;
+          distance += std::abs(static_cast<double>(said[row].data<float>()[at]) - *right[step]);
+          ++places;
+        }
+      }
+    });
   }
-  return LookedAt{.aer = score.error_rate(), .entropy = rows == 0 ? 0 : entropy / rows};
+  LookedAt all{.aer = score.error_rate(), .entropy = rows == 0 ? 0 : entropy / rows};
+  if (places > 0) all.place_error = distance / places;
+  return all;
 }
 
 }  // namespace regard

@@ -66,7 +66,11 @@ struct Compared {
   double tokens_per_second = 0;                              // of training, of the target, the median of its reports
   std::int64_t memory = 0;                                   // bytes of tensors in training, the most at a time
   std::int64_t parameters = 0, updates = 0;
-  double seconds = 0;  // of training
+  double seconds = 0;                       // of training
+  std::optional<double> flops = {};         // of a token of the target, forward, told the right words (base/flops.h)
+  std::optional<double> steps = {};         // one after another, to read a pair in training, on average
+  std::optional<double> place_error = {};   // of local_p: mean |p_t − right place|, in tokens
+  std::optional<double> cheaper_from = {};  // keys, of lines that look at a part (tasks/local_cost.h)
   std::vector<LengthClass> classes = {};
   struct Moment {
     double seconds, updates, bleu, loss;
@@ -95,9 +99,11 @@ std::string course_svg(const Comparison& found);   // BLEU by time of training
 
 // Of models with attention, over sentences of the built-in corpus whose right alignment is known: AER when each target
 // word is linked to the source word with the most weight (tasks/alignment.h, usual_choice), and the entropy of a row of
-// weights, as a share of the most there could be.
+// weights, as a share of the most there could be. Of local_p how far p_t is from the middle of the tokens that a token
+// comes from, the mean of all layers, heads and tokens that come from any.
 struct LookedAt {
   double aer = 0, entropy = 0;
+  std::optional<double> place_error = {};
 };
 std::optional<LookedAt> look_at_builtin(const Translator& translator, const std::string& pair, std::int64_t sentences,
                                         std::uint64_t seed, const Context& context);

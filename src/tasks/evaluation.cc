@@ -77,15 +77,16 @@ TestSet read_test_set(const PairFiles& files, const Context& context) {
   }
   set.read = reader.report().read;
   if (reader.report().dropped() > 0) set.left_out = reader.report().text();
-  check(!set.lines.empty(), "evaluation: ", reader.name(), " has no pair");
+  check(!set.lines.empty(), "evaluation: ", no_pair_text(reader));
   return set;
 }
 
-TestSet builtin_test_set(const std::string& pair, std::int64_t sentences, std::uint64_t seed) {
+TestSet builtin_test_set(const std::string& pair, std::int64_t sentences, std::uint64_t seed, const Context& context) {
   const Corpus corpus(pair, seed, Corpus::Split::kTest);
   TestSet set;
   set.read = static_cast<std::uint64_t>(sentences);
   for (std::uint64_t line = 0; line < set.read; ++line) {
+    stop_if_asked(context);
     Corpus::Example example = corpus.at(line);
     set.sources.push_back(std::move(example.source.text));
     set.references.push_back(std::move(example.target.text));

@@ -30,7 +30,8 @@ struct TestSet {
 
 TestSet read_test_set(const PairFiles& files, const Context& context = {});
 // Sentences of the built-in corpus that no training ever sees.
-TestSet builtin_test_set(const std::string& pair, std::int64_t sentences, std::uint64_t seed = 1);
+TestSet builtin_test_set(const std::string& pair, std::int64_t sentences, std::uint64_t seed = 1,
+                         const Context& context = {});
 // Translations that somebody else made, a line each, of the same number of lines as the files of the set.
 std::vector<std::string> read_hypotheses(const std::string& path, const TestSet& set);
 

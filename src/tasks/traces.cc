@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "base/check.h"
+#include "base/pool.h"
 #include "base/utf8.h"
 
 namespace regard {
@@ -117,11 +118,11 @@ std::vector<TraceItem> traces_of(const Translator& translator, std::span<const s
     erasing = erasures(translator, lines, results, looked, choice_of(translator, settings.alignment), settings.erasing,
                        settings.batch_tokens, context);
   }
-  std::vector<TraceItem> made;
-  for (std::size_t i = 0; i < lines.size(); ++i) {
-    made.push_back(item_of(translator, lines[i], results[i], looked[i], settings.alignment));
-    made.back().erasure = erasing[i];
-  }
+  std::vector<TraceItem> made(lines.size());
+  parallel(lines.size(), [&](std::size_t i) {
+    made[i] = item_of(translator, lines[i], results[i], looked[i], settings.alignment);
+    made[i].erasure = erasing[i];
+  });
   return made;
 }
 
@@ -167,11 +168,16 @@ void TraceCollector::add(const Translator& translator, std::span<const std::stri
     const std::size_t count = end - begin;
     std::vector<TraceItem> some =
         traces_of(translator, lines.subspan(begin, count), results.subspan(begin, count), settings_, context);
-    for (std::size_t i = 0; i < count; ++i) {
+    std::vector<TraceSize> sizes(count);
+    parallel(count, [&](std::size_t i) {
       TraceItem& item = some[i];
       if (!titles.empty()) item.title = titles[begin + i];
       if (!beams.empty() && !beams[begin + i].steps.empty()) item.beam = beams[begin + i];
-      const TraceSize size = size_of(item);
+      sizes[i] = size_of(item);
+    });
+    for (std::size_t i = 0; i < count; ++i) {
+      TraceItem& item = some[i];
+      const TraceSize& size = sizes[i];
       if (left_out_ > 0 || data_ + size.data > most_ || header_ + size.header > kMostHeader) {
         ++left_out_;
         continue;

@@ -130,7 +130,7 @@ ValidationSet read_validation(PairStream& stream, const TokenizerPair& tokenizer
     set.sources.push_back(std::move(pair.source));
     set.references.push_back(std::move(pair.target));
   }
-  check(!set.pairs.empty(), "validation: ", stream.name(), " has no pair");
+  check(!set.pairs.empty(), "validation: ", no_pair_text(stream));
   return set;
 }
 
@@ -289,7 +289,7 @@ LoopResult train_translation(const TranslationData& data, const ModelSettings& a
     for (LinePair pair; stream->next(pair);) {
       if (++pairs % 1024 == 0) stop_if_asked(context);
     }
-    check(pairs > 0, "training: ", stream->name(), " has no pair");
+    check(pairs > 0, "training: ", no_pair_text(*stream));
     if (const auto* reader = dynamic_cast<const PairReader*>(stream.get())) {
       if (reader->report().dropped() > 0) say(reader->report().text());
     }

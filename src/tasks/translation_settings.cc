@@ -20,7 +20,7 @@ const SettingsTable<TranslationSettings>& translation_table() {
           {"rate", &S::rate, "learning rate, the highest; 0: what suits model and optimiser", {}, 0, 100},
           {"schedule",
            &S::schedule,
-           "how the rate goes on; empty: what suits the model",
+           "how the rate goes on; not said: what suits the model",
            {"", "constant", "inverse_sqrt", "cosine", "plateau"}},
           {"warmup", &S::warmup, "updates in which the rate rises, where the schedule has it", {}, 0, 1 << 24},
           {"beta2", &S::beta2, "of adam", {}, 0, 0.999999},
@@ -45,7 +45,7 @@ const SettingsTable<TranslationSettings>& translation_table() {
           {"best_by", &S::best_by, "which validation is the best", {"bleu", "loss"}},
           {"beam", &S::beam, "of the search in validations", {}, 1, 64},
           {"length_penalty", &S::length_penalty, "of that search", {}, 0, 10},
-          {"bleu", &S::bleu, "how BLEU cuts words; empty: by the text", {"", "13a", "zh", "char", "intl", "none"}},
+          {"bleu", &S::bleu, "how BLEU cuts words; not said: by the text", {"", "13a", "zh", "char", "intl", "none"}},
           {"seed", &S::seed, "another seed, another run", {}, 0, 1e18},
       });
   return table;

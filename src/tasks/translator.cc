@@ -344,8 +344,6 @@ std::vector<Translator::Looked> Translator::put_together(Pairs all, std::span<co
   for (std::size_t i = 0; i < results.size(); ++i) {
     made[i].source = std::move(all.sources[i]);
     made[i].target = results[i].tokens;
-    made[i].weights = Tensor::zeros({shape.layers, shape.heads, static_cast<std::int64_t>(made[i].target.size()) + 1,
-                                     static_cast<std::int64_t>(made[i].source.size()) + 1});
     made[i].everything = everything;
   }
   for (std::size_t pair = 0; pair < all.pairs.size(); ++pair) {
@@ -353,11 +351,16 @@ std::vector<Translator::Looked> Translator::put_together(Pairs all, std::span<co
     Looked& looked = made[place.line];
     const auto rows = static_cast<std::int64_t>(all.pairs[pair].target.size()),
                columns = static_cast<std::int64_t>(all.pairs[pair].source.size()) - 1;
-    const std::int64_t target = looked.weights[2] - 1, source = looked.weights[3] - 1;
+    const auto target = static_cast<std::int64_t>(looked.target.size()),
+               source = static_cast<std::int64_t>(looked.source.size());
     const bool first = pair == 0 || all.places[pair - 1].line != place.line;
     const bool last = pair + 1 == all.places.size() || all.places[pair + 1].line != place.line;
-    if (first && last) {  // it is the whole
-      if (maps[pair].cross.weights.defined()) looked.weights = maps[pair].cross.weights;
+    const bool whole = first && last, defined = maps[pair].cross.weights.defined();
+    if (first && !(whole && defined)) {
+      looked.weights = Tensor::zeros({shape.layers, shape.heads, target + 1, source + 1});
+    }
+    if (whole) {
+      if (defined) looked.weights = maps[pair].cross.weights;
       looked.norms = maps[pair].cross.norms;
       looked.encoder = maps[pair].encoder;
       looked.decoder = maps[pair].decoder;

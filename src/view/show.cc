@@ -38,6 +38,10 @@ Shown shown_map(const Trace& trace, const ShowSettings& settings) {
   }
   Shown map = choose(trace, settings.choice);
   map.links = settings.links;
+  for (const auto& [row, column] : map.links) {
+    check(row < map.rows.size() && column < map.columns.size(), "--links ", column, "-", row,
+          " is outside of the map: it has ", map.columns.size(), " columns and ", map.rows.size(), " rows");
+  }
   return map;
 }
 

@@ -6,14 +6,19 @@
 
 #include <algorithm>
 #include <cmath>
+#include <iterator>
 #include <limits>
+#include <optional>
 #include <set>
 #include <utility>
 
 #include "base/check.h"
+#include "base/pool.h"
+#include "base/utf8.h"
 #include "io/file.h"
 #include "io/json.h"
 #include "io/sealed.h"
+#include "kernels/elementwise.h"
 
 namespace regard {
 namespace {
@@ -35,20 +40,23 @@ bool is_border(std::string_view text, std::size_t at) {
   return at == text.size() || (static_cast<unsigned char>(text[at]) & 0xc0) != 0x80;
 }
 
+constexpr float kMost = std::numeric_limits<float>::max();
+
 // Looks at the values of a tensor. `known`: not-a-number is allowed as well.
 bool all_within(const Tensor& tensor, float least, float most, bool known) {
   const float* const values = tensor.data<float>();
+  if (least == -kMost && most == kMost && all_finite(values, static_cast<std::size_t>(tensor.size()))) return true;
   return std::all_of(values, values + tensor.size(),
                      [&](float value) { return (value >= least && value <= most) || (known && std::isnan(value)); });
 }
-constexpr float kMost = std::numeric_limits<float>::max();
 
 class Checker {
  public:
   Checker(ErrorKind kind, std::string what) : kind_(kind), what_(std::move(what)) {}
 
+  void operator()(const TraceItem& one, std::size_t number) const { item(one, fmt::format("items[{}]", number)); }
   void operator()(const Trace& trace) const {
-    for (std::size_t i = 0; i < trace.items.size(); ++i) item(trace.items[i], fmt::format("items[{}]", i));
+    for (std::size_t i = 0; i < trace.items.size(); ++i) (*this)(trace.items[i], i);
   }
 
  private:
@@ -67,8 +75,8 @@ class Checker {
       const bool good = std::all_of(name.begin(), name.end(), [](char c) {
         return static_cast<unsigned char>(c) > ' ' && c != '.' && c != 0x7f;
       });
-      expect(!name.empty() && name.size() <= kMostNameBytes && good && is_utf8(name), at, "a name ", json_quote(name),
-             ", expected 1 to ", kMostNameBytes, " bytes without blanks and dots");
+      expect(!name.empty() && name.size() <= kMostNameBytes && good && utf8::valid(name), at, "a name ",
+             json_quote(name), ", expected 1 to ", kMostNameBytes, " bytes without blanks and dots");
       expect(seen.insert(name).second, at, "the name ", json_quote(name), " stands twice");
     }
   }
@@ -79,12 +87,12 @@ class Checker {
   }
 
   void tokens(const TraceAxis& axis, const std::string& place) const {
-    expect(is_utf8(axis.text), place, "the text is no UTF-8");
+    expect(utf8::valid(axis.text), place, "the text is no UTF-8");
     const auto words = static_cast<std::int64_t>(axis.text.size() + axis.tokens.size());
     for (std::size_t i = 0; i < axis.tokens.size(); ++i) {
       const TraceToken& token = axis.tokens[i];
       const std::string at = fmt::format("{}.tokens[{}]", place, i);
-      expect(is_utf8(token.text), at, "the text is no UTF-8");
+      expect(utf8::valid(token.text), at, "the text is no UTF-8");
       expect(token.begin <= token.end && token.end <= axis.text.size(), at, "bytes ", token.begin, " to ", token.end,
              " of a text of ", axis.text.size());
       expect(is_border(axis.text, token.begin) && is_border(axis.text, token.end), at, "bytes ", token.begin, " to ",
@@ -119,7 +127,7 @@ class Checker {
     for (std::size_t i = 0; i < axis.boxes.size(); ++i) {
       const TraceBox& box = axis.boxes[i];
       const std::string at = fmt::format("{}.boxes[{}]", place, i);
-      expect(is_utf8(box.text), at, "the text is no UTF-8");
+      expect(utf8::valid(box.text), at, "the text is no UTF-8");
       expect(0 <= box.left && box.left <= box.right && box.right <= width && 0 <= box.top && box.top <= box.bottom &&
                  box.bottom <= height,
              at, "from ", box.left, ", ", box.top, " to ", box.right, ", ", box.bottom, " in a picture of ", axis.width,
@@ -167,7 +175,7 @@ class Checker {
   }
 
   void item(const TraceItem& item, const std::string& place) const {
-    expect(is_utf8(item.title), place, "the title is no UTF-8");
+    expect(utf8::valid(item.title), place, "the title is no UTF-8");
     names(item.axes, place, "axes");
     names(item.maps, place, "maps");
     for (std::size_t i = 0; i < item.axes.size(); ++i) {
@@ -219,7 +227,7 @@ class Checker {
       for (std::size_t i = 0; i < beam.steps[step].size(); ++i) {
         const TraceBeam::Row& row = beam.steps[step][i];
         const std::string at = fmt::format("{}[{}][{}]", place, step, i);
-        expect(is_utf8(row.text), at, "the text is no UTF-8");
+        expect(utf8::valid(row.text), at, "the text is no UTF-8");
         expect(row.parent >= -1 && row.parent < before, at, "goes on from row ", row.parent, ", expected -1 to below ",
                before);
         expect(std::isfinite(row.score), at, "the score is not finite");
@@ -414,14 +422,10 @@ class Reader {
   bool newer_;
 };
 
-// The JSON of a trace, and the tensors it names.
+// The JSON of an item, and the tensors it names.
 class Writer {
  public:
-  explicit Writer(const Trace& trace) {
-    out_.begin_object().key("items").begin_array();
-    for (std::size_t i = 0; i < trace.items.size(); ++i) item(trace.items[i], fmt::format("{}.", i));
-    out_.end_array().end_object();
-  }
+  Writer(const TraceItem& one, std::size_t number) { item(one, fmt::format("{}.", number)); }
 
   std::vector<FileTensor> tensors;
   const std::string& json() const { return out_.text(); }
@@ -518,10 +522,20 @@ struct File {
 };
 
 File file_of(const Trace& trace) {
-  Checker(ErrorKind::kInput, "a trace")(trace);
-  Writer writer(trace);
-  File made{.header = {}, .tensors = std::move(writer.tensors)};
-  made.header = sealed_header(kFormat, {{"trace", writer.json()}}, made.tensors);
+  const Checker check(ErrorKind::kInput, "a trace");
+  std::vector<std::optional<Writer>> written(trace.items.size());
+  parallel(written.size(), [&](std::size_t i) {
+    check(trace.items[i], i);
+    written[i].emplace(trace.items[i], i);
+  });
+  JsonWriter json;
+  File made;
+  json.begin_object().key("items").begin_array();
+  for (std::optional<Writer>& each : written) {
+    json.raw(each->json());
+    std::move(each->tensors.begin(), each->tensors.end(), std::back_inserter(made.tensors));
+  }
+  made.header = sealed_header(kFormat, {{"trace", json.end_array().end_object().text()}}, made.tensors);
   return made;
 }
 
@@ -575,9 +589,12 @@ const TraceMap& TraceItem::map(std::string_view name) const {
 }
 
 TraceSize size_of(const TraceItem& item) {
-  const Writer writer(Trace{{item}});
+  const Writer writer(item, 0);
   constexpr std::uint64_t kDescribed = 160, kDigits = 16;  // of a tensor, without its name; of the item's number
-  TraceSize made{.header = json_quote(writer.json()).size()};
+  const std::string& json = writer.json();  // in the header it is quoted, as letters that are clean already
+  const auto more =
+      std::count_if(json.begin(), json.end(), [](char letter) { return letter == '"' || letter == '\\'; });
+  TraceSize made{.header = json.size() + static_cast<std::uint64_t>(more) + 2};
   for (const FileTensor& each : writer.tensors) {
     made.header += kDescribed + 2 * (each.name.size() + kDigits);
     made.data += each.bytes.size();
@@ -629,8 +646,10 @@ std::string Trace::bytes() const {
 void Trace::write(const std::string& path) const {
   const File file = file_of(*this);
   replace_file(disk(), path, [&](FileWriter& out) {
-    out.write(file.header);
-    for (const FileTensor& each : file.tensors) out.write(each.bytes);
+    BufferedWriter all(out);  // most tensors are small
+    all.write(std::as_bytes(std::span(file.header)));
+    for (const FileTensor& each : file.tensors) all.write(each.bytes);
+    all.flush();
   });
 }
 

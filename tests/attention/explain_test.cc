@@ -6,7 +6,9 @@
 #include <string>
 
 #include "attention/mechanism.h"
+#include "base/flops.h"
 #include "base/pool.h"
+#include "regard/autograd/ops.h"
 #include "regard/error.h"
 #include "tensor/arena.h"
 
@@ -171,6 +173,42 @@ TEST(Explain, MistakesAreErrors) {
   ExplainShape whole;
   whole.dtype = DType::kI32;
   EXPECT_THROW(explain(Mechanism("dot"), whole), Error);
+}
+
+// What explain foretells of scores and reading is what is counted when the call is made; maps come on top.
+TEST(Explain, FlopsAreThoseThatAreCounted) {
+  const auto counted = [](const char* line, std::int64_t queries, std::int64_t keys) {
+    Tape tape;
+    const auto zeros = [&](std::int64_t length) { return tape.constant(Tensor::zeros({2, 3, length, 16})); };
+    const FlopCount count;
+    attend(Mechanism(line), zeros(queries), zeros(keys), zeros(keys), {.first_query = keys - queries});
+    return count.flops();
+  };
+  for (const char* line : {"dot", "scaled_dot | causal", "dot | window:3 | sparsemax", "dot | causal & window:40"}) {
+    SCOPED_TRACE(line);
+    for (const auto& [queries, keys] : {std::pair<std::int64_t, std::int64_t>{7, 7}, {5, 300}, {200, 200}}) {
+      const Explanation told =
+          explain(Mechanism(line), {.batch = 2, .heads = 3, .queries = queries, .keys = keys, .width = 16});
+      EXPECT_EQ(counted(line, queries, keys), told.forward_flops) << queries << " × " << keys;
+    }
+  }
+  EXPECT_EQ(counted("dot", 7, 9), 2.0 * 3 * 7 * 9 * (2 * 16 + 2 * 16));
+}
+
+TEST(Explain, ProductsAreCountedWhileSomebodyAsks) {
+  Tape tape;
+  const Var a = tape.constant(Tensor::zeros({5, 7})), b = tape.constant(Tensor::zeros({7, 3}));
+  double first = 0;
+  {
+    const FlopCount count;
+    matmul(a, b);
+    first = count.flops();
+  }
+  EXPECT_EQ(first, 2.0 * 5 * 7 * 3);
+  EXPECT_FALSE(counts_flops());
+  matmul(a, b);
+  const FlopCount count;
+  EXPECT_EQ(count.flops(), 0);
 }
 
 }  // namespace

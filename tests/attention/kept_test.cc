@@ -79,13 +79,14 @@ void compare(const Mechanism& mechanism, const Sizes& s, bool in_order, const Te
   }
   const Tensor context = Tensor::empty({s.rows, s.heads * s.value_width});
   for (const bool asked : {false, true}) {
-    const std::int64_t stride = s.keys + 2;
-    std::vector<float> weights(static_cast<std::size_t>(s.heads * s.rows * stride), 7);
+    const std::int64_t stride = kBeforeScores + s.keys + 2;
+    std::vector<float> scores(static_cast<std::size_t>(s.heads * s.rows * stride), 7);
     attend_kept(mechanism, kept, rows_of(queries),
                 {.keys = s.keys,
                  .slots = in_order ? nullptr : places.data(),
-                 .weights = asked ? weights.data() : nullptr,
-                 .weight_stride = stride},
+                 .scores = asked ? scores.data() : nullptr,
+                 .row_stride = stride,
+                 .head_stride = s.rows * stride},
                 {context.data<float>(), static_cast<std::size_t>(s.rows), static_cast<std::size_t>(context[1]),
                  static_cast<std::size_t>(context[1])});
     for (std::int64_t row = 0; row < s.rows; ++row) {
@@ -93,9 +94,12 @@ void compare(const Mechanism& mechanism, const Sizes& s, bool in_order, const Te
       EXPECT_TRUE(same(context.data<float>() + row * context[1], want.context.data<float>(), context[1]))
           << mechanism.text() << ", row " << row << ", " << s.keys << " keys, width " << s.width;
       for (std::int64_t head = 0; head < s.heads && asked; ++head) {
-        const float* const own = weights.data() + (head * s.rows + row) * stride;
-        EXPECT_TRUE(same(own, want.weights.data<float>() + head * s.keys, s.keys)) << s.keys << " keys";
-        EXPECT_EQ(own[s.keys], 7);
+        float* const own = scores.data() + (head * s.rows + row) * stride;
+        float* const weights = own + kBeforeScores;
+        weigh_kept(mechanism, {weights, 1, static_cast<std::size_t>(s.keys), static_cast<std::size_t>(s.keys)}, own,
+                   own + 1);
+        EXPECT_TRUE(same(weights, want.weights.data<float>() + head * s.keys, s.keys)) << s.keys << " keys";
+        EXPECT_EQ(weights[s.keys], 7);
       }
     }
   }

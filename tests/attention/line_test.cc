@@ -106,6 +106,7 @@ TEST(Line, MistakesNameTheirPlaceAndWhatWasExpected) {
       {"dot\nsum", "expected '|' or the end, got '\\x0a' (letter 4) in \"dot\\x0asum\""},
       {"dot | 注", "got '注' (letter 7)"},
       {"causal | softmax", "expected a score, but 'causal' is a scope (letter 1; a line is score | scope & scope |"},
+      {"softmax", "expected a score, but 'softmax' is an align (letter 1;"},
       {"dot | softmax | causal", "expected a read, but 'causal' is a scope (letter 17;"},
       {"dot | sum | sum", "nothing can stand behind the read, 's' (letter 13)"},
       {"dot | softmax & causal", "expected '|' or the end, got '&' (letter 15)"},
@@ -142,19 +143,19 @@ TEST(Line, MistakesNameTheirPlaceAndWhatWasExpected) {
 }
 
 TEST(Line, LengthAndDepthHaveLimitsThatTheErrorNames) {
-  EXPECT_EQ(error_of(std::string(kLongestLine + 1, 'a')),
+  EXPECT_EQ(error_of(std::string(kLongestMechanism + 1, 'a')),
             "a line that names a mechanism has at most 1024 letters, got 1025");
-  EXPECT_EQ(error_of("dot" + std::string(kLongestLine - 3, ' ')), "no error: dot | global | softmax | sum");
+  EXPECT_EQ(error_of("dot" + std::string(kLongestMechanism - 3, ' ')), "no error: dot | global | softmax | sum");
   std::string deep = "dot";
-  for (std::size_t i = 0; i < kDeepestLine; ++i) deep = "mixture(dot," + deep + ")";
+  for (std::size_t i = 0; i < kDeepestMechanism; ++i) deep = "mixture(dot," + deep + ")";
   EXPECT_TRUE(error_of(deep).starts_with("no error")) << error_of(deep);
   EXPECT_TRUE(error_of("mixture(dot," + deep + ")").starts_with("more than 8 scores within scores"));
   std::string wide = "dot";  // it fits, but its canonical text does not
   for (int i = 0; i < 14; ++i) wide += ",mixture(dot,dot,dot,dot,dot,dot,dot,dot,dot,dot,dot,dot,dot,dot)";
   wide = "mixture(" + wide + ")";
-  ASSERT_LT(wide.size(), kLongestLine);
+  ASSERT_LT(wide.size(), kLongestMechanism);
   EXPECT_TRUE(error_of(wide).ends_with("when it is written out")) << error_of(wide);
-  EXPECT_LT(error_of(std::string(1000, '(')).size(), 4 * kLongestLine);
+  EXPECT_LT(error_of(std::string(1000, '(')).size(), 4 * kLongestMechanism);
 }
 
 // A line of what the cards allow.
@@ -263,7 +264,7 @@ TEST(Line, MutatedLinesNeverDoHarm) {
 TEST(Line, RandomBytesNeverDoHarm) {
   Writer writer(3);
   for (int i = 0; i < cases(3000); ++i) {
-    std::string line(writer.below(i % 100 == 0 ? 2 * kLongestLine : 60), ' ');
+    std::string line(writer.below(i % 100 == 0 ? 2 * kLongestMechanism : 60), ' ');
     for (char& letter : line) letter = static_cast<char>(writer.below(256));
     survives(line);
   }

@@ -11,5 +11,9 @@ TEST(Error, IsOneLineWhateverItQuotes) {
                "'a\\nb\\x1b[2J\\x7f' ist kein Wort, 他们");
 }
 
+TEST(Error, SpellsBytesThatAreNoUtf8) {
+  EXPECT_STREQ(Error(ErrorKind::kInput, "'\xff\xc0\xaf 他\xe4\xbb' é 😀").what(), "'\\xff\\xc0\\xaf 他\\xe4\\xbb' é 😀");
+}
+
 }  // namespace
 }  // namespace regard

@@ -39,6 +39,19 @@ TEST(CorpusCommand, MistakesAreOneLine) {
   EXPECT_EQ(file.status, 2);
   EXPECT_EQ(lines(file.out), 1);
   EXPECT_TRUE(has(file, "/nowhere/a")) << file.out;
+  const Outcome count = shell("$regard corpus zh-en --lines -1 2>&1 | head -n 2");  // once two to the 64th of them
+  EXPECT_EQ(lines(count.out), 1);
+  EXPECT_TRUE(has(count, "--lines: Value -1 not in range")) << count.out;
+}
+
+TEST(CorpusCommand, NoTwoSeedsAreOne) {
+  EXPECT_EQ(shell("$regard corpus zh-en --lines 1 --seed 18446744073709551615").status, 0);
+  for (const char* seed : {"-1", "18446744073709551616", "''", "1.5", "7x"}) {
+    const Outcome outcome = shell(std::string("$regard corpus zh-en --lines 1 --seed ") + seed + " 2>&1 >/dev/null");
+    EXPECT_EQ(outcome.status, 2) << seed;
+    EXPECT_EQ(lines(outcome.out), 1) << outcome.out;
+    EXPECT_TRUE(has(outcome, "expected a whole number from 0 to 18446744073709551615")) << outcome.out;
+  }
 }
 
 }  // namespace

@@ -87,7 +87,8 @@ TEST(List, MistakesAreOneLine) {
        {std::pair("--line 'aditive | causal'",
                   "regard: unknown score 'aditive' in \"aditive | causal\"; did you mean "
                   "'additive'? known: additive, "),
-        std::pair("--line ''", "regard: expected a score, got nothing in \"\""),
+        std::pair("--line ''", "regard: list: --line is empty, expected a value"),
+        std::pair("--line ' '", "regard: expected a score, got nothing in"),
         std::pair("--family scroe", "regard: unknown family 'scroe'; did you mean 'score'?"),
         std::pair("--explain dot --line dot", "regard: list: "), std::pair("--shape 1,2,3,4,5", "regard: list: "),
         std::pair("--explain dot --shape 1,2,3,4", "regard: list: "),

@@ -16,7 +16,8 @@ TEST(PlotCommand, WritesAPictureAndNotesABrokenLastLine) {
       "echo '{\"kind\":\"report\",\"update\":100,\"loss\":4.2}' > a.model.metrics.jsonl;"
       "printf '{\"kind\":\"report\",\"update\":200,\"loss\":3.2}\\n{\"kind\":\"rep' > b.metrics.jsonl;"
       "$regard plot a.model.metrics.jsonl b.metrics.jsonl --out x.svg --log 2>&1; echo $?; cat x.svg; rm -r $folder");
-  EXPECT_TRUE(outcome.out.starts_with("plot: b: the last line, 2, is not complete and was left out\n0\n<svg "))
+  EXPECT_TRUE(
+      outcome.out.starts_with("plot: b.metrics.jsonl: the last line, 2, is not complete and was left out\n0\n<svg "))
       << outcome.out;
   EXPECT_TRUE(has(outcome, ">a</text>")) << outcome.out;
   EXPECT_TRUE(has(outcome, ">b</text>")) << outcome.out;

@@ -91,10 +91,17 @@ TEST(Program, ReaderThatGoesAwayEndsItQuietly) {
 }
 
 TEST(Program, OutputThatCannotBeWrittenIsNoSuccess) {
-  const Outcome outcome = shell("$regard --help 2>&1 >/dev/full");
-  EXPECT_EQ(outcome.status, 2);
-  EXPECT_TRUE(outcome.out.starts_with("regard: cannot write the output")) << outcome.out;
-  EXPECT_EQ(lines(outcome.out), 1);
+  for (const char* command : {"--help", "list", "docs mechanisms"}) {  // the last two are more than a buffer holds
+    const Outcome outcome = shell(std::string("$regard ") + command + " 2>&1 >/dev/full");
+    EXPECT_EQ(outcome.status, 2) << command;
+    EXPECT_EQ(outcome.out, "regard: cannot write the output: No space left on device\n") << command;
+  }
+}
+
+TEST(Program, AStandardErrorThatTakesNothingIsNoReasonToEnd) {
+  EXPECT_EQ(shell("$regard nope 2>/dev/full").status, 2);
+  EXPECT_EQ(shell("$regard list --nope 2>/dev/full").status, 2);
+  EXPECT_EQ(shell("$regard translate -m nope x 2>/dev/full").status, 2);
 }
 
 // Starts a command that waits for input, so that it is known to be running when the signal comes.

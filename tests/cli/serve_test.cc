@@ -123,6 +123,12 @@ TEST_F(Serve, WhatItCannotDoItSaysInALine) {
   EXPECT_EQ(host.status, 2);
   EXPECT_TRUE(has(host, "is no address")) << host.out;
   EXPECT_EQ(shell("$regard serve --port 70000 2>&1").status, 2);
+  for (const char* option : {"--api-key ''", "--delay nan", "--request-seconds -1", "--workers 1025"}) {
+    const Outcome wrong =
+        shell("timeout -s KILL 9 $regard serve -m zh-en='" + model() + "' --port 0 " + option + " 2>&1");
+    EXPECT_EQ(wrong.status, 2) << option;
+    EXPECT_EQ(lines(wrong.out), 1) << wrong.out;
+  }
   EXPECT_TRUE(has(shell("$regard serve --help"), "--api-key"));
 }
 

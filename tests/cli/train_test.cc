@@ -34,10 +34,12 @@ TEST(Train, WritesAModelThatTranslatesAndItsDiary) {
 
 TEST(Train, AConfigFileSaysWhatTheCommandLineDoesNot) {
   const Folder folder;
-  const Outcome made = shell(in(
-      folder,
-      "printf 'hidden=24\\nembedding=16\\ntokenizer=\"words\"\\nmodel=gru\\nstop-after=9u\\nbest-by=loss\\n' > a.ini;"
-      "$regard train translate --config a.ini --builtin en-fr --lines 60 --stop-after 2u --out m.model 2>&1"));
+  const Outcome made =
+      shell(in(folder,
+               "printf "
+               "'\\357\\273\\277hidden=24\\nembedding=16\\ntokenizer=\"words\"\\nmodel=gru\\nstop-after=9u\\nbest-by="
+               "loss\\n' > a.ini;"
+               "$regard train translate --config a.ini --builtin en-fr --lines 60 --stop-after 2u --out m.model 2>&1"));
   EXPECT_EQ(made.status, 0) << made.out;
   EXPECT_TRUE(has(made, "Done after 2 updates")) << made.out;
   EXPECT_TRUE(has(made, "seq2seq")) << made.out;
@@ -76,13 +78,28 @@ TEST(Train, MistakesAreOneLineAndLeaveNothingBehind) {
            {"translate --builtin zh-en --stop-after soon --out m", "stop_after"},
            {"translate --builtin zh-en --out none/m", "there is no folder"},
            {"translate --train none.tsv --out m", "none.tsv"},
-           {"translate --train a b c --out m", "train"}}) {
+           {"translate --builtin zh-en --model gru --encoder-attention dot --out m",
+            "--encoder-attention is for transf"},
+           {"translate --config none.ini --builtin zh-en --out m", "none.ini"},
+           {"translate --train a b c --out m", "train"},
+           {"translate --builtin zh-en --columns 1,2 --out m", "--columns is for files"},
+           {"translate --builtin zh-en --out . --resume", "is a folder"},
+           {"translate --builtin '' --out m", "--builtin is empty"}}) {
     const Outcome outcome = shell(in(folder, "$regard train " + arguments + " 2>&1"));
     EXPECT_EQ(outcome.status, 2) << arguments;
     EXPECT_EQ(lines(outcome.out), 1) << outcome.out;
     EXPECT_TRUE(has(outcome, part)) << outcome.out;
     EXPECT_TRUE(folder.names().empty()) << arguments;
   }
+  const Outcome setting =
+      shell(in(folder, "echo hiden=3 > a.ini; $regard train translate --config a.ini --builtin zh-en --out m 2>&1"));
+  EXPECT_EQ(setting.status, 2);
+  EXPECT_TRUE(has(setting, "train: unknown setting 'hiden' in the file of --config; did you mean 'hidden'?"))
+      << setting.out;
+  const Outcome table =
+      shell(in(folder, "printf 'one\\ntwo\\n' > a.tsv; $regard train translate --train a.tsv --out m 2>&1"));
+  EXPECT_EQ(table.status, 2);
+  EXPECT_TRUE(has(table, "a.tsv has no pair: 2 lines left out; a.tsv:1: ")) << table.out;
   EXPECT_EQ(shell(in(folder, "echo x > m; echo hello | $regard translate -m m 2>&1")).status, 2);
   EXPECT_EQ(shell(in(folder, "echo hello | $regard translate -m none 2>&1")).status, 2);
 }

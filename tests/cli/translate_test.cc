@@ -50,6 +50,18 @@ TEST_F(Translate, WordsOfTheCommandLineAreTranslatedAtOnce) {
   EXPECT_EQ(words.out, line.out);
 }
 
+TEST_F(Translate, WordsAndAFileAreTooMuch) {
+  const Outcome both = run("echo x > file; $regard translate -m m.model --input file '他们在看。' 2>&1");
+  EXPECT_EQ(both.status, 2);
+  EXPECT_EQ(both.out, "regard: translate: words and --input file, expected one of them\n");
+}
+
+TEST_F(Translate, WhatIsSaidOfALineThatIsTooLongIsTheLimit) {
+  const Outcome outcome = run("head -c 1100000 /dev/zero | tr '\\0' a | $regard translate -m m.model 2>&1");
+  EXPECT_EQ(outcome.status, 1);
+  EXPECT_TRUE(has(outcome, "a line of 1100000 bytes, expected at most 1048576: left empty")) << outcome.out;
+}
+
 TEST_F(Translate, ALineInALineOutInOrder) {
   run("$regard corpus zh-en --lines 700 --seed 3 | cut -f1 > many; sed -i '100s/.*//; 600s/.*//' many");
   const std::vector<std::string> all = split(run("$regard translate -m m.model --beam 1 < many").out);
@@ -139,7 +151,7 @@ TEST_F(Translate, WrongRequestsAreOneLineAndStatus2) {
   for (const char* options :
        {"-m none.model", "-m bad.model", "-m m.model --beam 0", "-m m.model --n-best 9 --beam 2", "-m m.model --bean 2",
         "-m m.model --top-p 2", "-m m.model --temperature 0", "-m m.model --input none", "-m m.model --layer 5 --map x",
-        "-m m.model --force none < /dev/null", "-m"}) {
+        "-m m.model --force none < /dev/null", "-m", "-m ''", "-m m.model --sample --force m.model"}) {
     const Outcome result = run(std::string("echo x | $regard translate ") + options + " 2>&1 >/dev/null");
     EXPECT_EQ(result.status, 2) << options;
     EXPECT_EQ(lines(result.out), 1) << options << ": " << result.out;

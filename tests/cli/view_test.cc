@@ -81,7 +81,11 @@ TEST(ViewCommand, MistakesAreOneLineThatSaysWhatIsKnown) {
       {"a.trace --view heads", "-o map.svg"},
       {"a.trace --view difference", "--with OTHER.trace"},
       {"a.trace --view lines --with a.trace", "--with is for --view difference"},
-      {"a.trace --links 0:0", "expected pairs of numbers like 0-0 1-2"},
+      {"a.trace --links 0:0 -o x.svg", "expected pairs of numbers like 0-0 1-2"},
+      {"a.trace --links '0-99' -o x.svg", "--links 0-99 is outside of the map"},
+      {"a.trace --links '0-0'", "--links are marked in pictures"},
+      {"a.trace --token reading", "--token is for --view row, text and image, not matrix"},
+      {"a.trace -m ''", "view: --model is empty"},
       {"a.trace --view image -o x.svg", "not a grid or boxes"},
       {"a.trace --theme blue", "--theme"},
       {"nowhere.trace", "nowhere.trace"},
@@ -135,6 +139,14 @@ TEST(ViewCommand, LooksDirectlyAtAText) {
   EXPECT_EQ(boxed.status, 0) << boxed.out;
   EXPECT_TRUE(has(boxed, "cross, layer 0")) << boxed.out;
   EXPECT_EQ(run("$regard view -m nowhere.model '他们在看。'").status, 2);
+}
+
+TEST(ViewCommand, ATextWithTooManyWeightsIsAnErrorAndNotTheEndOfMemory) {
+  const Outcome outcome =
+      shell("$regard view -m " + source_path("/models/en-zh.model") + " $(head -c 2000 /dev/zero | tr '\\0' a) 2>&1");
+  EXPECT_EQ(outcome.status, 2);
+  EXPECT_EQ(lines(outcome.out), 1) << outcome.out.substr(0, 1000);
+  EXPECT_TRUE(has(outcome, "too many weights, expected 512 MB at most")) << outcome.out.substr(0, 1000);
 }
 
 }  // namespace

@@ -1,8 +1,8 @@
 // HTML, and translations put into it. The first bytes say which words of the translation come from which of the line.
 #include <algorithm>
 
+#include "base/utf8.h"
 #include "fuzz/target.h"
-#include "io/json.h"
 #include "serve/html.h"
 
 namespace regard::serve {
@@ -26,7 +26,7 @@ void fuzz_html(std::string_view bytes) {
   Input input(bytes);
   const std::size_t deepest = input.below(70), words = input.below(12), turn = input.below(8), skip = input.below(8);
   const std::string_view page = input.rest();
-  if (!is_utf8(page)) return;  // the server takes no other
+  if (!utf8::valid(page)) return;  // the server takes no other
   const Html html(page, static_cast<std::int64_t>(deepest));
   const std::vector<std::string> lines = html.lines();
 

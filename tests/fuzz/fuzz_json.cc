@@ -1,4 +1,5 @@
 // JSON of strangers.
+#include "base/utf8.h"
 #include "fuzz/target.h"
 #include "io/json.h"
 
@@ -17,7 +18,7 @@ void look(const Json& value) {
       }
       break;
     case Json::Kind::kText:
-      hold(is_utf8(value.text()), "texts are UTF-8");
+      hold(utf8::valid(value.text()), "texts are UTF-8");
       break;
     default:
       taken([&] { value.integer(-5, 5); });

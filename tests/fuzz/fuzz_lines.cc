@@ -2,6 +2,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "base/utf8.h"
 #include "data/lines.h"
 #include "data/segment.h"
 #include "fuzz/target.h"
@@ -47,13 +48,13 @@ void fuzz_lines(std::string_view bytes) {
       return;
     }
     if (which == 3) {
-      for (const UserWord& each : read_user_words(scrap.path())) hold(is_utf8(each.word), "a word is UTF-8");
+      for (const UserWord& each : read_user_words(scrap.path())) hold(utf8::valid(each.word), "a word is UTF-8");
       return;
     }
     PairReader reader(
         {.source = scrap.path(), .format = which == 1 ? PairFormat::kTable : PairFormat::kJson, .longest = kLongest});
     for (LinePair pair; reader.next(pair);) {
-      hold(is_utf8(pair.source) && is_utf8(pair.target) && !pair.source.empty() && !pair.target.empty(),
+      hold(utf8::valid(pair.source) && utf8::valid(pair.target) && !pair.source.empty() && !pair.target.empty(),
            "pairs are whole");
     }
     reader.report().text();

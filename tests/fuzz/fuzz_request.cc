@@ -1,4 +1,5 @@
 // What clients ask, as JSON and as forms. The first byte says which request, the second of which type its body is.
+#include "base/utf8.h"
 #include "fuzz/target.h"
 #include "io/json.h"
 #include "serve/request.h"
@@ -18,7 +19,7 @@ void fuzz_request(std::string_view bytes) {
         const TranslateRequest request = translate_request(body, type, limits);
         hold(request.texts.size() <= 8 && (request.many || request.texts.size() == 1), "texts are bounded");
         hold(request.beam >= 1 && request.beam <= limits.beam, "the beam is bounded");
-        for (const std::string& each : request.texts) hold(is_utf8(each), "texts are UTF-8");
+        for (const std::string& each : request.texts) hold(utf8::valid(each), "texts are UTF-8");
         break;
       }
       case 1:
@@ -32,7 +33,7 @@ void fuzz_request(std::string_view bytes) {
         break;
       case 4: {
         const EditRequest request = edit_request(body, type, limits);
-        hold(is_utf8(request.text) && request.text.size() <= 2000, "texts are bounded");
+        hold(utf8::valid(request.text) && request.text.size() <= 2000, "texts are bounded");
         for (const EditRequest::Pin& each : request.pins) hold(each.target >= 0 && each.source >= 0, "places are ≥ 0");
         for (const std::int64_t each : request.hidden) hold(each >= 0, "places are ≥ 0");
         break;

@@ -28,6 +28,35 @@ TEST(ReplaceFile, WritesAndReplaces) {
   EXPECT_EQ(folder.names(), std::vector<std::string>{"a"});
 }
 
+TEST(ReplaceFile, WhatIsNoFileStaysWhatItIs) {  // root may rename a file over /dev/null
+  const Folder folder;
+  ASSERT_EQ(mkfifo((folder / "pipe").c_str(), 0600), 0);
+  ASSERT_EQ(symlink("pipe", (folder / "link").c_str()), 0);
+  for (const char* name : {"pipe", "link"}) {
+    EXPECT_EQ(error_of([&] { put(disk(), folder / name, "x"); }),
+              "cannot replace '" + (folder / name) + "': Invalid argument (a device or a pipe? expected a file)");
+  }
+  struct stat about;
+  ASSERT_EQ(stat((folder / "pipe").c_str(), &about), 0);
+  EXPECT_TRUE(S_ISFIFO(about.st_mode));
+  EXPECT_NE(error_of([&] { put(disk(), folder.path(), "x"); }).find("Is a directory"), std::string::npos);
+  EXPECT_EQ(folder.names(), (std::vector<std::string>{"link", "pipe"}));
+}
+
+TEST(ReplaceFile, OfALinkItIsTheFileItLeadsTo) {
+  const Folder folder;
+  put(disk(), folder / "file", "old");
+  ASSERT_EQ(symlink("file", (folder / "link").c_str()), 0);
+  put(disk(), folder / "link", "new");
+  EXPECT_EQ(read_file(disk(), folder / "file"), "new");
+  struct stat about;
+  ASSERT_EQ(lstat((folder / "link").c_str(), &about), 0);
+  EXPECT_TRUE(S_ISLNK(about.st_mode));
+  ASSERT_EQ(symlink("none", (folder / "loose").c_str()), 0);  // one that leads nowhere becomes a file
+  put(disk(), folder / "loose", "new");
+  EXPECT_EQ(read_file(disk(), folder / "loose"), "new");
+}
+
 TEST(ReplaceFile, ATemporaryLeftByAKilledProcessIsInNobodysWay) {
   const Folder folder;
   put(disk(), temporary_of(folder / "a"), "half of something longer than what comes");
@@ -127,6 +156,41 @@ TEST(ReplaceFile, WithoutSyncingThePowerLossWouldShow) {  // the disk of the tes
     bad += found.contains("model") && found.at("model") != bytes ? 1 : 0;
   }
   EXPECT_GT(bad, 20);
+}
+
+TEST(BufferedWriter, WritesWhatItWasGivenInFewCalls) {
+  const Folder folder;
+  std::string all;
+  FailingFiles files(disk());
+  replace_file(files, folder / "a", [&](FileWriter& out) {
+    BufferedWriter buffered(out);
+    for (const std::size_t size : {std::size_t{0}, std::size_t{1}, std::size_t{1'000'000}, std::size_t{262'143}}) {
+      for (int i = 0; i < 20; ++i) {
+        const std::string some(size, static_cast<char>('a' + i));
+        buffered.write(std::as_bytes(std::span(some)));
+        all += some;
+      }
+    }
+    buffered.flush();
+  });
+  EXPECT_TRUE(read_file(disk(), folder / "a") == all);
+  const std::int64_t calls = files.calls;
+  EXPECT_LT(calls, 110);
+  const auto small = [](Files& to, const std::string& path) {
+    replace_file(to, path, [](FileWriter& out) {
+      BufferedWriter buffered(out);
+      for (int i = 0; i < 5000; ++i) buffered.write(std::as_bytes(std::span("small", 5)));
+      buffered.flush();
+    });
+  };
+  small(files, folder / "b");
+  EXPECT_EQ(read_file(disk(), folder / "b").size(), 25'000u);
+  EXPECT_LT(files.calls - calls, 8);
+  FailingFiles full(disk());
+  full.first_failing = 1;  // behind create
+  full.error = ENOSPC;
+  EXPECT_NE(error_of([&] { small(full, folder / "c"); }).find("No space left"), std::string::npos);
+  EXPECT_EQ(folder.names(), (std::vector<std::string>{"a", "b"}));
 }
 
 TEST(Disk, ErrorsNameTheFileAndTheReason) {

@@ -314,6 +314,41 @@ TEST(SequenceModel, MapsHaveARowAStepAndWeightsThatSumToOne) {
   }
 }
 
+// Weights are 0 further than D from where local_p says, and somewhere nearer they are not.
+TEST(SequenceModel, PlacesAreWhereLocalPLooks) {
+  int saying = 0;
+  for (const NamedModel& each : all_models()) {
+    SCOPED_TRACE(each.name);
+    const Made made(each.settings);
+    const Batch batch = make_batch(some_pairs(), {});
+    const std::vector<Tensor> places = made.model->places(batch), weights = made.model->all_attention(batch);
+    if (each.settings.attention.find("local_p:2") == std::string::npos) {
+      EXPECT_TRUE(places.empty());
+      continue;
+    }
+    ++saying;
+    ASSERT_EQ(places.size(), weights.size());
+    for (std::size_t row = 0; row < places.size(); ++row) {
+      const Tensor& map = weights[row];
+      ASSERT_EQ(places[row].shape(), (Shape{map[0], map[1], map[2]}));
+      for (std::int64_t at = 0; at < places[row].size(); ++at) {
+        const double place = static_cast<double>(places[row].data<float>()[at]);
+        EXPECT_GE(place, 0);
+        EXPECT_LE(place, static_cast<double>(map[3]));
+        double seen = 0;
+        for (std::int64_t j = 0; j < map[3]; ++j) {
+          const float weight = map.data<float>()[at * map[3] + j];
+          const bool far = std::abs(static_cast<double>(j) - place) > 2 + 1e-5;
+          EXPECT_TRUE(!far || weight == 0) << j << ' ' << place;
+          seen += static_cast<double>(weight);
+        }
+        EXPECT_TRUE(map[3] == 0 || seen > 0);
+      }
+    }
+  }
+  EXPECT_EQ(saying, 4);  // a model of each family
+}
+
 TEST(SequenceModel, EveryMapHasTheLooksAtTheSourceAndOfTransformersTheLooksAtThemselves) {
   for (const NamedModel& each : all_models()) {
     SCOPED_TRACE(each.name);

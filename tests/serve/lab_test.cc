@@ -187,6 +187,8 @@ TEST(Lab, WhatDoesNotFitIsSaidInWords) {
   EXPECT_NE(refusal_of(R"({"q": [[1]], "line": "additive", "v": [[1]]})").find("key"), std::string::npos);
   EXPECT_NE(refusal_of(R"({"q": [[1]], "line": "coverage", "v": [[1]]})").find("needs"), std::string::npos);
   EXPECT_NE(refusal_of(body_of("scaled_dot | mask", R"(, "mask": [[1, 1]])")).find("mask"), std::string::npos);
+  EXPECT_NE(refusal_of(R"({"q": [[1]], "k": [[1]], "v": [[1]], "line": "dot | mask", "mask": [[2]]})").find("true and"),
+            std::string::npos);
   EXPECT_NE(refusal_of(body_of("scaled_dot", R"(, "length": 7)")).find("length"), std::string::npos);
   EXPECT_NE(refusal_of(body_of("coverage", R"(, "length": 7)")).find("length"), std::string::npos);
   EXPECT_NE(refusal_of(body_of("location:3")).find("at most 3"), std::string::npos);

@@ -11,6 +11,7 @@
 #include "support/error_of.h"
 #include "support/folder.h"
 #include "support/occurrences.h"
+#include "tasks/local_cost.h"
 
 namespace regard {
 namespace {
@@ -65,10 +66,22 @@ TEST(Compare, WritesATableAndPlotsAndDoesNotTrainTwice) {
     EXPECT_TRUE(each.bleu_beyond.has_value());
   }
   EXPECT_NEAR(found.all[1].entropy.value(), 1, 1e-5) << "uniform";
+  for (const Compared& each : found.all) {
+    SCOPED_TRACE(each.mechanism);
+    EXPECT_GT(each.steps.value(), 6);
+    EXPECT_EQ(each.steps, found.all[0].steps) << "all read word by word";
+    EXPECT_EQ(each.place_error.has_value(), each.mechanism.find("local_p") != std::string::npos);
+  }
+  EXPECT_GT(found.all[1].flops.value(), found.all[0].flops.value()) << "none looks at nothing";
+  EXPECT_LT(found.all[2].flops.value(), found.all[1].flops.value()) << "local_m sees less";
+  EXPECT_GT(found.all[3].place_error.value(), 0);
+  EXPECT_LT(found.all[3].place_error.value(), 60);
   EXPECT_NEAR(found.all[4].entropy.value(), 0, 1e-9) << "hard reads one key";
   const Json json = Json::parse(folder.read("c/compare.json"), "compare.json");
   EXPECT_EQ(json.at("mechanisms").array().size(), 5u);
   EXPECT_EQ(occurrences(folder.read("c/compare.md"), "\n| `"), 5u);
+  EXPECT_EQ(json.at("mechanisms").array()[3].at("place_error").number(), found.all[3].place_error.value());
+  EXPECT_NE(folder.read("c/compare.md").find("| Mflop | steps | updates | \\|p−gold\\| |"), std::string::npos);
   EXPECT_NE(folder.read("c/compare.md").find("| `dot \\| hard` | cross |"), std::string::npos);
   EXPECT_NE(folder.read("c/lengths.svg").find("trained up to here"), std::string::npos);
   EXPECT_EQ(folder.read("c/time.svg").find("<svg"), 0u);
@@ -144,6 +157,18 @@ TEST(Compare, MistakesAreToldBeforeAnythingIsTrained) {
   EXPECT_EQ(mistake(settings), "compare: '" + (folder / "a") +
                                    "' holds a comparison with other settings: model.hidden is 16 there and 24 here; "
                                    "choose another --out");
+}
+
+TEST(Compare, OnlyLinesThatLookAtAPartCanBeCheaper) {
+  EXPECT_TRUE(looks_at_a_part("general | local_p:5"));
+  EXPECT_TRUE(looks_at_a_part("dot | causal & window:5"));
+  EXPECT_FALSE(looks_at_a_part("dot | causal"));
+  EXPECT_NE(error_of([] { cheaper_from("dot", {}, {}); }).find("looks at all keys"), std::string::npos);
+  for (const char* line :
+       {"general | local_p:2", "additive | local_m:2", "dot | window:1"}) {  // which is a matter of time
+    const std::optional<std::int64_t> from = cheaper_from(line, {.heads = 2, .width = 8, .longest = 64}, {});
+    EXPECT_TRUE(!from || *from == 16 || *from == 32 || *from == 64) << line;
+  }
 }
 
 }  // namespace

@@ -93,6 +93,18 @@ TEST(Evaluation, TextJsonAndPictureTellTheSame) {
   EXPECT_NE(svg.find(">11–20</text>"), std::string::npos);
 }
 
+TEST(TestSets, WhoeverIsAskedToStopMakesUpNoMoreSentences) {
+  std::stop_source stop;
+  stop.request_stop();
+  const Context context{.cancel = stop.get_token()};
+  try {
+    builtin_test_set("zh-en", 1'000'000, 1, context);
+    FAIL() << "it went on";
+  } catch (const Error& error) {
+    EXPECT_EQ(error.kind(), ErrorKind::kCancelled);
+  }
+}
+
 TEST(Evaluation, OfAModelIsThatOfWhatItWrites) {
   const Folder folder;
   ModelSettings model = preset("gru-attention");

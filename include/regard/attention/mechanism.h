@@ -157,6 +157,9 @@ class REGARD_API AttendTrace {
   Tensor all_weights() const;
   Tensor scores(const AskedWeights& asked = {}) const;  // what they are made of, scopes added; −∞ where nobody may look
   AttendTrace keep() const;
+  // Of a scope that says where to look (local_p): the place as a share of the sequence, [batch, heads, queries]; not
+  // defined: no scope does.
+  Tensor places() const { return call_.centres; }
   // Of hard attention that draws: the keys it chose, i32 [batch, heads, queries, samples]; −1 where nothing is seen.
   Tensor choices() const { return call_.draws ? call_.choices : Tensor(); }
   // Of one that learns by reinforce: [batch, queries], zeros, to be filled before backward with loss − baseline, how

@@ -40,6 +40,7 @@ class REGARD_API MultiHeadTrace {
  public:
   Tensor weights(const AskedWeights& asked = {}) const;
   Tensor all_weights() const;  // [batch, heads, queries, keys]
+  Tensor places() const;       // [batch, heads, queries]; not defined: not all heads say where to look
   MultiHeadTrace keep() const;
 
   struct Part {
@@ -47,6 +48,9 @@ class REGARD_API MultiHeadTrace {
     AttendTrace trace;
   };
   Few<Part> parts;
+
+ private:
+  Tensor joined(Tensor (AttendTrace::*of)() const) const;
 };
 
 // Keys and values as the heads see them: mapped once, read as often as one likes.
@@ -90,6 +94,8 @@ class REGARD_API MultiHead {
   // head, f32 [heads, width of a value, the same].
   Tensor value_lengths(std::span<const Tensor> values, const Tensor& length_maps) const;
   Tensor length_maps(Tape& tape) const;
+  // The same of `count` values of one head, one behind another.
+  void value_lengths(const float* values, std::int64_t count, const float* length_map, float* lengths) const;
 
   const MultiHeadSettings& settings() const { return settings_; }
 

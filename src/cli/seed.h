@@ -1,0 +1,27 @@
+// What --seed takes: a whole number of 64 bits. CLI11 by itself reads -1 as the largest one, so does everything above
+// it, and nothing at all as 0: several seeds would be one.
+#pragma once
+
+#include <CLI/Validators.hpp>
+#include <charconv>
+#include <cstdint>
+#include <limits>
+#include <string>
+#include <system_error>
+
+#include "base/check.h"
+
+namespace regard::cli {
+
+inline CLI::Validator a_seed() {
+  return {[](const std::string& given) -> std::string {
+            std::uint64_t value = 0;
+            const char* end = given.data() + given.size();
+            const auto [read, error] = std::from_chars(given.data(), end, value);
+            if (error == std::errc() && read == end) return "";
+            return text("'", given, "', expected a whole number from 0 to ", std::numeric_limits<std::uint64_t>::max());
+          },
+          "", "seed"};
+}
+
+}  // namespace regard::cli
