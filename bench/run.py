@@ -271,8 +271,8 @@ def main():
         return sides[name]
 
     try:
-        commands["regard"] = [arguments.program, "bench", arguments.name, "--turns", "--threads", str(threads), "--case",
-                              arguments.case]
+        commands["regard"] = [arguments.program, "bench", arguments.name, "--turns", "--threads", str(threads),
+                              *(["--case", arguments.case] if arguments.case else [])]
         regard = side("regard", commands["regard"])
         machine = json.loads(regard.ask("machine")[0])
         cases = [json.loads(each) for each in regard.ask("cases")]
