@@ -120,6 +120,21 @@ TEST(Corpus, AlignmentOfTheOtherDirectionIsTheSameTurnedRound) {
   }
 }
 
+TEST(Corpus, AMarkThatSaysAndIsTheOtherCommaToo) {  // 他在看书，她在睡觉。 ↔ He is reading, and she is sleeping.
+  int seen = 0;
+  for (const Corpus::Example& example : examples("zh-en")) {
+    const std::vector<std::string> source = words(example.source), target = words(example.target);
+    for (const auto& [from, to] : example.alignment) {
+      if (source[static_cast<std::size_t>(from)] != "，" || target[static_cast<std::size_t>(to)] != "and") continue;
+      ++seen;
+      EXPECT_EQ(target[static_cast<std::size_t>(to) - 1], ",") << example.target.text;
+      const std::pair comma(from, to - 1);
+      EXPECT_TRUE(std::binary_search(example.alignment.begin(), example.alignment.end(), comma)) << example.source.text;
+    }
+  }
+  EXPECT_GT(seen, 10);
+}
+
 TEST(Corpus, ClausesComeBeforeTheirNounInChinese) {  // 我昨天买的书 ↔ the book that I bought yesterday
   int seen = 0;
   for (const Corpus::Example& example : examples("zh-en")) {

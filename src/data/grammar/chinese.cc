@@ -322,7 +322,7 @@ Sentence chinese(const Meaning& meaning) {
       case Link::kNone:
         break;
       case Link::kAnd:
-        out.say("，", part.link_node);
+        out.say("，", part.link_node, part.link_node + 1);  // ", and" in one mark
         break;
       case Link::kBut:
         out.say("，", part.link_node + 1);
