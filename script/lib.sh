@@ -62,8 +62,10 @@ run_tests() {
     printf '  %-12s %5d passed %3d failed\n' "$name" $((tests - failures - disabled - skips)) "$failures"
   done < <(sed -nE 's/^.*<testcase name="([^"]+)".* status="([a-z]+)".*/\1\t\2/p' "$reports/programs.junit")
   if [ "$failed" -gt 0 ]; then
-    grep -E -B2 -A12 '\[  FAILED  \]|: Failure$|ERROR: |WARNING: ThreadSanitizer|runtime error|Exception|terminate' \
-      "$reports/log" | head -n 200 >&2 || true
+    # What went wrong stands last, where a log that is cut short still shows it.
+    grep -E '\[  FAILED  \] |\*\*\*' "$reports/log" | sort -u | head -n 40 >&2 || true
+    grep -E -A12 ': Failure$|ERROR: |WARNING: ThreadSanitizer|runtime error|Exception|terminate' "$reports/log" |
+      head -n 120 >&2 || true
     echo "  all of it: $reports/log" >&2
   fi
 }
