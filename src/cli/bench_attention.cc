@@ -5,6 +5,7 @@
 #include <array>
 #include <cmath>
 #include <optional>
+#include <utility>
 
 #include "attention/mechanism.h"
 #include "base/check.h"
@@ -30,13 +31,16 @@ struct Way {
   float dropout = 0;
 };
 
-std::vector<std::int32_t> lengths_of(const Size& size) {  // evenly spread over a quarter … all of the keys
+// Evenly spread over a quarter … all of the keys, as a uniform draw would be on average: with one or two sequences a
+// draw would measure its luck. In no order.
+std::vector<std::int32_t> lengths_of(const Size& size) {
   std::vector<std::int32_t> lengths;
   const std::int64_t least = size.keys / 4;
   for (std::int64_t i = 0; i < size.batch; ++i) {
-    const auto more =
-        random_below(RandomKey(9), static_cast<std::uint64_t>(i), static_cast<std::uint32_t>(size.keys - least + 1));
-    lengths.push_back(static_cast<std::int32_t>(least + static_cast<std::int64_t>(more)));
+    lengths.push_back(static_cast<std::int32_t>(least + (2 * i + 1) * (size.keys - least) / (2 * size.batch)));
+  }
+  for (std::size_t i = lengths.size(); i > 1; --i) {
+    std::swap(lengths[i - 1], lengths[random_below(RandomKey(9), i, static_cast<std::uint32_t>(i))]);
   }
   return lengths;
 }
