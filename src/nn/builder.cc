@@ -36,8 +36,8 @@ RandomKey Builder::key(std::string_view name) const {
   return key_.at(hash);
 }
 
-Parameter& Builder::xavier(std::string_view name, const Shape& shape, std::int64_t parts) const {
-  return add(name, shape, [&] { return regard::xavier(shape, key(name), parts); });
+Parameter& Builder::xavier(std::string_view name, const Shape& shape, std::int64_t parts, double gain) const {
+  return add(name, shape, [&] { return regard::xavier(shape, key(name), parts, gain); });
 }
 
 Parameter& Builder::kaiming(std::string_view name, const Shape& shape) const {

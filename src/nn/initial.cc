@@ -65,10 +65,10 @@ Tensor normal(const Shape& shape, double deviation, RandomKey key) {
   return result;
 }
 
-Tensor xavier(const Shape& shape, RandomKey key, std::int64_t parts) {
+Tensor xavier(const Shape& shape, RandomKey key, std::int64_t parts, double gain) {
   check_matrix("xavier", shape, parts);
   const std::int64_t both = rows_of(shape) + shape[-1] / parts;
-  return uniform(shape, std::sqrt(6.0 / static_cast<double>(both)), key);
+  return uniform(shape, gain * std::sqrt(6.0 / static_cast<double>(both)), key);
 }
 
 Tensor kaiming(const Shape& shape, RandomKey key) {

@@ -2,8 +2,8 @@
 
 namespace regard {
 
-Linear::Linear(const Builder& builder, std::int64_t inputs, std::int64_t outputs, bool bias)
-    : weight_(&builder.xavier("weight", {inputs, outputs})) {
+Linear::Linear(const Builder& builder, std::int64_t inputs, std::int64_t outputs, bool bias, double gain)
+    : weight_(&builder.xavier("weight", {inputs, outputs}, 1, gain)) {
   if (bias) bias_ = &builder.zeros("bias", {outputs});
 }
 

@@ -52,6 +52,11 @@ TEST(Builder, XavierFillsItsRangeEvenly) {
   EXPECT_NEAR(squares / count, limit * limit / 3, 0.01 * limit * limit);
 }
 
+TEST(Builder, AGainMakesAllOfThemSmaller) {
+  const Tensor whole = xavier({20, 30}, RandomKey(1)), half = xavier({20, 30}, RandomKey(1), 1, 0.5);
+  for (std::int64_t i = 0; i < whole.size(); ++i) EXPECT_EQ(half.data<float>()[i], whole.data<float>()[i] / 2);
+}
+
 TEST(Builder, MatricesSideBySideAreCountedOneByOne) {
   const Tensor gates = xavier({10, 30}, RandomKey(1), 3);
   double high = 0;

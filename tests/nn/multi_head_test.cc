@@ -4,6 +4,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <string>
 #include <vector>
@@ -106,6 +107,21 @@ TEST(MultiHead, IsWhatItsFormulaSays) {
         }
       }
     }
+  }
+}
+
+TEST(MultiHead, MapsOfItsInputsBeginSmallerThanThatOfItsOutput) {
+  Model model({.heads = 2, .query = 40});
+  const auto largest = [&](const char* name) {
+    const Tensor& weight = model.parameters.find(name).value;
+    const double* values = weight.data<double>();
+    return std::fabs(*std::max_element(values, values + weight.size(),
+                                       [](double a, double b) { return std::fabs(a) < std::fabs(b); }));
+  };
+  const double limit = std::sqrt(6.0 / 80);
+  EXPECT_NEAR(largest("output.weight"), limit, 0.01 * limit);
+  for (const char* name : {"query.weight", "key.weight", "value.weight"}) {
+    EXPECT_NEAR(largest(name), limit * std::sqrt(0.5), 0.01 * limit) << name;
   }
 }
 

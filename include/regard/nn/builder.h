@@ -30,7 +30,7 @@ class REGARD_API Builder {
   Builder under(std::string_view name) const;      // "encoder" within "": "encoder.…"
   Builder in_group(std::string_view group) const;  // of the optimiser
 
-  Parameter& xavier(std::string_view name, const Shape& shape, std::int64_t parts = 1) const;
+  Parameter& xavier(std::string_view name, const Shape& shape, std::int64_t parts = 1, double gain = 1) const;
   Parameter& kaiming(std::string_view name, const Shape& shape) const;
   Parameter& orthogonal(std::string_view name, const Shape& shape, double gain = 1, std::int64_t parts = 1) const;
   Parameter& uniform(std::string_view name, const Shape& shape, double limit) const;

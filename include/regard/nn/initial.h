@@ -18,7 +18,8 @@ REGARD_API Tensor uniform(const Shape& shape, double limit, RandomKey key);
 REGARD_API Tensor normal(const Shape& shape, double deviation, RandomKey key);
 // Uniform with limit √(6/(rows + columns)), so that values and gradients keep their size.   Glorot and Bengio 2010
 // `parts`: the columns are that many matrices side by side (the gates of a GRU), each of them counted by itself.
-REGARD_API Tensor xavier(const Shape& shape, RandomKey key, std::int64_t parts = 1);
+// `gain`: times that.
+REGARD_API Tensor xavier(const Shape& shape, RandomKey key, std::int64_t parts = 1, double gain = 1);
 // Uniform with limit √(6/rows), so that values keep their size through ReLU, which drops half.   He et al. 2015
 REGARD_API Tensor kaiming(const Shape& shape, RandomKey key);
 // Rows (or columns, if there are fewer) of length `gain` at right angles to each other: a product neither grows nor

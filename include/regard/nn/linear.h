@@ -11,7 +11,8 @@ namespace regard {
 
 class REGARD_API Linear {
  public:
-  Linear(const Builder& builder, std::int64_t inputs, std::int64_t outputs, bool bias = true);
+  // `gain`: how large the first weights are beside those of Xavier.
+  Linear(const Builder& builder, std::int64_t inputs, std::int64_t outputs, bool bias = true, double gain = 1);
 
   Var operator()(Var x) const;  // [..., inputs] -> [..., outputs]
 
