@@ -73,7 +73,7 @@ const AddCommand corpus({
           ->check(CLI::IsMember({"train", "test"}))
           ->option_text("NAME");
       app.add_option("--alignments", options->alignments,
-                     "also writes which words translate which: 0-0 1-2 …, counted as --segmented shows them")
+                     "also writes which words translate which: 0-0 1p2 …, counted as --segmented shows them")
           ->option_text("FILE");
       app.add_flag("--segmented", options->segmented, "a blank between all words, also of Chinese, and before marks");
       return [options](const Context& context) { return run(*options, context); };

@@ -75,9 +75,10 @@ std::string Corpus::Sentence::segmented() const {
 
 std::string Corpus::Example::pharaoh() const {
   std::string out;
-  for (const auto& [from, to] : alignment) {
+  for (const Link& link : alignment) {
     if (!out.empty()) out += ' ';
-    out += std::to_string(from) + '-' + std::to_string(to);
+    const bool sure = !std::binary_search(possible.begin(), possible.end(), link);
+    out += std::to_string(link.first) + (sure ? '-' : 'p') + std::to_string(link.second);
   }
   return out;
 }
@@ -100,14 +101,16 @@ Corpus::Example Corpus::at(std::uint64_t line) const {
   const Said said = draw(seed_, line, split_);
   const grammar::Sentence &source = said[static_cast<std::size_t>(source_)],
                           &target = said[static_cast<std::size_t>(target_)];
-  Example out{.source = sentence(source), .target = sentence(target), .alignment = {}};
+  Example out{.source = sentence(source), .target = sentence(target), .alignment = {}, .possible = {}};
   for (std::size_t i = 0; i < source.nodes.size(); ++i) {
     for (std::size_t j = 0; j < target.nodes.size(); ++j) {
       const auto expressed = [&](grammar::Node node) {
         return std::find(target.nodes[j].begin(), target.nodes[j].end(), node) != target.nodes[j].end();
       };
-      if (std::any_of(source.nodes[i].begin(), source.nodes[i].end(), expressed))
-        out.alignment.emplace_back(static_cast<std::int32_t>(i), static_cast<std::int32_t>(j));
+      if (std::none_of(source.nodes[i].begin(), source.nodes[i].end(), expressed)) continue;
+      const Example::Link link(i, j);
+      out.alignment.push_back(link);
+      if (source.helps[i] || target.helps[j]) out.possible.push_back(link);
     }
   }
   return out;

@@ -31,8 +31,10 @@ class Corpus {
   };
   struct Example {
     Sentence source, target;
-    std::vector<std::pair<std::int32_t, std::int32_t>> alignment;  // (source word, target word), sorted
-    std::string pharaoh() const;                                   // "0-0 1-2 2-1"
+    using Link = std::pair<std::int32_t, std::int32_t>;  // (source word, target word)
+    std::vector<Link> alignment;                         // all, sorted
+    std::vector<Link> possible;   // those of them that may as well be left out: of 了, measure words and most 的
+    std::string pharaoh() const;  // "0-0 1p2 2-1"
   };
   // One meaning in every language, as the golden file has it.
   struct Triple {

@@ -426,8 +426,11 @@ std::vector<std::optional<double>> middles(const Corpus::Example& example, std::
 
 GoldLinks gold_of(const Corpus::Example& example) {
   GoldLinks gold;
-  for (const auto& [source, target] : example.alignment) gold.sure.push_back({source, target});
-  gold.possible = gold.sure = sorted(std::move(gold.sure));
+  for (const Corpus::Example::Link& link : example.alignment) {
+    gold.possible.push_back({link.first, link.second});
+    const bool sure = !std::binary_search(example.possible.begin(), example.possible.end(), link);
+    if (sure) gold.sure.push_back(gold.possible.back());
+  }
   return gold;
 }
 

@@ -135,6 +135,35 @@ TEST(Corpus, AMarkThatSaysAndIsTheOtherCommaToo) {  // 他在看书，她在睡�
   EXPECT_GT(seen, 10);
 }
 
+// 那位老师买了李明的书 ↔ The teacher bought Li Ming's book: 位 and 了 have links that one may leave out, 的 says 's.
+TEST(Corpus, LinksOfWordsThatHelpArePossibleAndAllOthersAreSure) {
+  std::size_t possible = 0, all = 0, owners = 0;
+  for (const Corpus::Example& example : examples("zh-en")) {
+    const std::vector<std::string> source = words(example.source), target = words(example.target);
+    possible += example.possible.size();
+    all += example.alignment.size();
+    ASSERT_TRUE(std::is_sorted(example.possible.begin(), example.possible.end()));
+    ASSERT_TRUE(std::includes(example.alignment.begin(), example.alignment.end(), example.possible.begin(),
+                              example.possible.end()));
+    for (const Corpus::Example::Link& link : example.alignment) {
+      const std::string &from = source[static_cast<std::size_t>(link.first)],
+                        &to = target[static_cast<std::size_t>(link.second)];
+      const bool helps = std::binary_search(example.possible.begin(), example.possible.end(), link);
+      const bool owner = from == "的" && to == "'s";
+      owners += owner ? 1 : 0;
+      if (from == "了" || from == "的") {
+        EXPECT_EQ(helps, !owner) << from << " " << to;
+      }
+      if (is_one_of(from, {"我", "他们", "书", "老师", "在", "里", "会", "没", "和", "，", "。", "一", "这"})) {
+        EXPECT_FALSE(helps) << from << " " << to;
+      }
+    }
+  }
+  EXPECT_GT(owners, 20u);
+  EXPECT_GT(possible, all / 20);
+  EXPECT_LT(possible, all / 7);
+}
+
 TEST(Corpus, ClausesComeBeforeTheirNounInChinese) {  // 我昨天买的书 ↔ the book that I bought yesterday
   int seen = 0;
   for (const Corpus::Example& example : examples("zh-en")) {

@@ -78,7 +78,7 @@ class Speaker {
         if (c.tense == Tense::kFuture) out.say("会", c.tense_node);
         if (c.tense == Tense::kProgressive || c.tense == Tense::kPastProgressive) out.say("在", c.tense_node);
         out.say(c.weather->chinese, c.verb_node);
-        if (c.tense == Tense::kPast && !c.negative) out.say("了", c.tense_node);
+        if (c.tense == Tense::kPast && !c.negative) out.help("了", c.tense_node);
         break;
       case Clause::Kind::kThought:
         out.say(c.verb->chinese, c.verb_node);
@@ -132,54 +132,54 @@ class Speaker {
     if (e.relation) {
       entity(*e.ground);
       out.say(e.relation->chinese, e.relation_node);
-      out.say("的", e.relation_node);
+      out.help("的", e.relation_node);
     }
     const std::string_view measure = e.noun->measure;
     switch (e.determiner) {
       case Determiner::kThe:
         if (e.with_that) {
           out.say("那", e.determiner_node);
-          out.say(measure, e.determiner_node);
+          out.help(measure, e.determiner_node);
         }
         break;
       case Determiner::kA:
         if (without_count_) break;
         out.say("一", e.determiner_node);
-        out.say(measure, e.determiner_node);
+        out.help(measure, e.determiner_node);
         break;
       case Determiner::kThis:
         out.say("这", e.determiner_node);
-        out.say(measure, e.determiner_node);
+        out.help(measure, e.determiner_node);
         break;
       case Determiner::kThat:
         out.say("那", e.determiner_node);
-        out.say(measure, e.determiner_node);
+        out.help(measure, e.determiner_node);
         break;
       case Determiner::kThese:
         out.say("这些", e.determiner_node);
         break;
       case Determiner::kNumber:
         out.say(numbers()[static_cast<std::size_t>(e.count - 2)].chinese, e.determiner_node);
-        out.say(measure, e.determiner_node);
+        out.help(measure, e.determiner_node);
         break;
       case Determiner::kSome:
         out.say("一些", e.determiner_node);
         break;
       case Determiner::kSeveral:
         out.say("几", e.determiner_node);
-        out.say(measure, e.determiner_node);
+        out.help(measure, e.determiner_node);
         break;
       case Determiner::kMany:
         out.say("很多", e.determiner_node);
         break;
       case Determiner::kEvery:
         out.say("每", e.determiner_node);
-        out.say(measure, e.determiner_node);
+        out.help(measure, e.determiner_node);
         break;
       case Determiner::kPossessive: {
         out.say(pronoun(e.possessor), e.determiner_node);
         const bool one = e.possessor <= Pronoun::kShe;
-        if (!(e.noun->classes & kKin) || !one || e.adjective) out.say("的", e.determiner_node);
+        if (!(e.noun->classes & kKin) || !one || e.adjective) out.help("的", e.determiner_node);
         break;
       }
       case Determiner::kOwner:
@@ -198,14 +198,14 @@ class Speaker {
     if (e.relative && !clause_first) relative(e);
     if (e.adjective) {
       out.say(e.adjective->chinese, e.adjective_node);
-      if (!e.adjective->is(kBare)) out.say("的", e.adjective_node);
+      if (!e.adjective->is(kBare)) out.help("的", e.adjective_node);
     }
     out.say(e.noun->chinese, e.node);
   }
 
   void relative(const Entity& e) {
     clause(*e.relative);
-    out.say("的", e.relative_node);
+    out.help("的", e.relative_node);
   }
 
   void place(const Place& place, bool with_at, Node verb_node = 0, bool motion = false) {
@@ -269,7 +269,7 @@ class Speaker {
     const bool plain_gap = c.gap == Gap::kObject;  // 我昨天买的书, without 了
     if (lasting) out.say("着", c.tense_node);
     const bool done = past && !c.negative && !stays && !c.during;
-    if (done && followed && !plain_gap) out.say("了", c.tense_node);
+    if (done && followed && !plain_gap) out.help("了", c.tense_node);
     if (seen) out.say("过", c.tense_node);
     if (split) out.say(c.verb->chinese.substr(split), c.verb_node);
     if (stays || moves) {
@@ -289,7 +289,7 @@ class Speaker {
       without_count_ = false;
     }
     if (c.tail_node) out.say(c.verb->chinese_tail, c.tail_node);
-    if (done && !followed && c.gap == Gap::kNone) out.say("了", c.tense_node);
+    if (done && !followed && c.gap == Gap::kNone) out.help("了", c.tense_node);
   }
 
   // Where a verb with an object inside is taken apart: 跳 | 舞; 0 if it is one piece.

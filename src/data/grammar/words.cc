@@ -28,6 +28,11 @@ void Words::mark(std::string_view text, Node node) {
   all.back().joins_last = true;
 }
 
+void Words::help(std::string_view text, Node node) {
+  say(text, node);
+  all.back().helps = true;
+}
+
 namespace {
 
 // The small letters that sentences of the corpus begin with.
@@ -53,6 +58,7 @@ Sentence join(const Words& words, bool blanks) {
     if (out.words.empty()) capitalise(text);
     out.words.push_back({out.text.size(), out.text.size() + text.size()});
     out.nodes.push_back(word.nodes);
+    out.helps.push_back(word.helps);
     out.text += text;
     joined = text.ends_with('\'') && text != "'";
   }
@@ -70,7 +76,6 @@ bool is_plural(const Entity& noun) {
       return (noun.noun->classes & kMeal) == 0 && noun.noun->container.empty();
     case Determiner::kNumber:
     case Determiner::kVessel:
-      return noun.count > 1;
     case Determiner::kPossessive:
     case Determiner::kOwner:
     case Determiner::kRole:
