@@ -19,8 +19,8 @@ from pathlib import Path
 import sacrebleu
 from sacremoses import MosesDetokenizer, MosesPunctNormalizer, MosesTokenizer
 
-# The recipe of transformer-tiny is that of Revisit-MMT: up to 8000 updates of 2 · 4096 tokens, until the loss on val has not
-# fallen for ten epochs, mean of the last ten. Flags win.
+# The recipe of transformer-tiny is that of Revisit-MMT: up to 8000 updates of 2 · 4096 tokens, patience 10, mean of the last
+# ten. Norms behind each part and patience by the loss are what fairseq does if nothing else is said. Flags win.
 RECIPES = {
     "transformer-tiny": """vocabulary=10000 joint=true share=true tie=true norm=post dropout=0.3 rate=0.005
         schedule=inverse_sqrt warmup=2000 batch-tokens=4096 accumulate=2 stop-after=8000u best-by=loss patience=10
