@@ -73,12 +73,15 @@ std::string Corpus::Sentence::segmented() const {
   return out;
 }
 
+bool Corpus::Example::is_sure(const Link& link) const {
+  return !std::binary_search(possible.begin(), possible.end(), link);
+}
+
 std::string Corpus::Example::pharaoh() const {
   std::string out;
   for (const Link& link : alignment) {
     if (!out.empty()) out += ' ';
-    const bool sure = !std::binary_search(possible.begin(), possible.end(), link);
-    out += std::to_string(link.first) + (sure ? '-' : 'p') + std::to_string(link.second);
+    out += std::to_string(link.first) + (is_sure(link) ? '-' : 'p') + std::to_string(link.second);
   }
   return out;
 }

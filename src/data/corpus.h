@@ -33,7 +33,8 @@ class Corpus {
     Sentence source, target;
     using Link = std::pair<std::int32_t, std::int32_t>;  // (source word, target word)
     std::vector<Link> alignment;                         // all, sorted
-    std::vector<Link> possible;   // those of them that may as well be left out: of 了, measure words and most 的
+    std::vector<Link> possible;  // those of them that may as well be left out: of 了, measure words and most 的
+    bool is_sure(const Link& link) const;
     std::string pharaoh() const;  // "0-0 1p2 2-1"
   };
   // One meaning in every language, as the golden file has it.

@@ -428,8 +428,7 @@ GoldLinks gold_of(const Corpus::Example& example) {
   GoldLinks gold;
   for (const Corpus::Example::Link& link : example.alignment) {
     gold.possible.push_back({link.first, link.second});
-    const bool sure = !std::binary_search(example.possible.begin(), example.possible.end(), link);
-    if (sure) gold.sure.push_back(gold.possible.back());
+    if (example.is_sure(link)) gold.sure.push_back(gold.possible.back());
   }
   return gold;
 }
