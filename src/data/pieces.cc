@@ -177,11 +177,7 @@ class Pieces final : public Tokenizer {
     check_text(text);
     const Normalized normalized = normalize(text);
     std::vector<Span> spans;
-    if (model_.algorithm == PieceAlgorithm::kPairs) {
-      merge_pairs(normalized.text, spans);
-    } else {
-      best_path(normalized.text, spans);
-    }
+    cut_text(normalized.text, spans, nullptr);
     std::vector<Token> tokens;
     tokens.reserve(spans.size());
     std::size_t at = 0;
@@ -209,6 +205,43 @@ class Pieces final : public Tokenizer {
       at += span.length;
     }
     return tokens;
+  }
+
+  // A word (what stands between blanks) after the other: no piece reaches into two of them. What is no piece of a text
+  // stays as it is.
+  std::vector<std::int32_t> cut_again(std::span<const std::int32_t> ids, double dropout, RandomKey key) const override {
+    std::vector<std::int32_t> found;
+    std::vector<Span> spans;
+    std::string word;
+    std::size_t begin = 0;  // of the word, in `ids`
+    Skips skips(dropout, key);
+    const auto cut = [&](std::size_t end) {
+      spans.clear();
+      cut_text(word, spans, &skips);
+      const bool known = std::ranges::none_of(spans, [&](const Span& span) { return span.id == special_.unknown; });
+      if (known) {
+        for (const Span& span : spans) found.push_back(span.id);
+      } else {  // a character that is known within larger pieces only
+        found.insert(found.end(), ids.begin() + static_cast<std::ptrdiff_t>(begin),
+                     ids.begin() + static_cast<std::ptrdiff_t>(end));
+      }
+      word.clear();
+      begin = end;
+    };
+    for (std::size_t i = 0; i < ids.size(); ++i) {
+      check_id(ids[i]);
+      const std::string& text = model_.pieces[static_cast<std::size_t>(ids[i])].text;
+      const bool piece = type(ids[i]) == PieceType::kNormal;
+      if (!piece || text.starts_with(kBlank)) cut(i);
+      if (piece) {
+        word += text;
+      } else {
+        found.push_back(ids[i]);
+        begin = i + 1;
+      }
+    }
+    cut(ids.size());
+    return found;
   }
 
   std::string decode(std::span<const std::int32_t> ids) const override {
@@ -269,6 +302,26 @@ class Pieces final : public Tokenizer {
     std::int32_t id;
     std::size_t length;  // bytes of the normalised text
   };
+
+  // Which joints are left out: the n-th that is asked about is a function of the key and n.
+  class Skips {
+   public:
+    Skips(double share, RandomKey key) : share_(share), key_(key) {}
+    bool next() { return static_cast<double>(uniform(key_, asked_++)) < share_; }
+
+   private:
+    double share_;
+    RandomKey key_;
+    std::uint64_t asked_ = 0;
+  };
+
+  void cut_text(std::string_view text, std::vector<Span>& spans, Skips* skips) const {
+    if (model_.algorithm == PieceAlgorithm::kPairs) {
+      merge_pairs(text, spans, skips);
+    } else {
+      best_path(text, spans, skips);
+    }
+  }
 
   void add(const std::string& text, std::int32_t id) {
     if (model_.algorithm == PieceAlgorithm::kPairs) {
@@ -359,8 +412,9 @@ class Pieces final : public Tokenizer {
   }
 
   // The best path through all ways to cut the text. Its sums are kept in float and compared in double: the library's
-  // do the same, and where two paths are nearly equal that decides.
-  void best_path(std::string_view text, std::vector<Span>& spans) const {
+  // do the same, and where two paths are nearly equal that decides. `skips`: pieces of several characters that are not
+  // there this time.
+  void best_path(std::string_view text, std::vector<Span>& spans, Skips* skips) const {
     struct Node {
       std::int32_t id = -1;
       float score = 0;
@@ -379,6 +433,7 @@ class Pieces final : public Tokenizer {
       };
       trie_.prefixes(text.substr(at), [&](std::size_t count, std::int32_t id) {
         if (type(id) == PieceType::kUnused) return;
+        if (skips != nullptr && count > length && skips->next()) return;
         // What the user has defined is chosen always.
         const double own = type(id) == PieceType::kUserDefined
                                ? static_cast<double>(static_cast<float>(count) * most_) - 0.1
@@ -397,8 +452,9 @@ class Pieces final : public Tokenizer {
     std::reverse(spans.begin(), spans.end());
   }
 
-  // Joins neighbours, the pair with the best score first, of equal ones the leftmost.
-  void merge_pairs(std::string_view text, std::vector<Span>& spans) const {
+  // Joins neighbours, the pair with the best score first, of equal ones the leftmost. `skips`: pairs that are passed
+  // over (BPE-dropout, Provilkov et al. 2020, as SentencePiece has it: once for each time two neighbours meet).
+  void merge_pairs(std::string_view text, std::vector<Span>& spans, Skips* skips) const {
     struct Symbol {
       std::int32_t before, behind;  // −1: none
       bool fixed;                   // defined by the user: joined with nothing
@@ -439,6 +495,7 @@ class Pieces final : public Tokenizer {
       Symbol& left = symbol(best.left);
       Symbol& right = symbol(best.right);
       if (left.length == 0 || right.length == 0 || left.length + right.length != best.length) continue;
+      if (skips != nullptr && skips->next()) continue;
       left.length = best.length;
       left.behind = right.behind;
       if (right.behind >= 0) symbol(right.behind).before = best.left;

@@ -36,6 +36,10 @@ std::vector<std::int32_t> ids_of(std::span<const Token> tokens) {
 
 std::vector<std::int32_t> Tokenizer::ids(std::string_view text) const { return ids_of(encode(text)); }
 
+std::vector<std::int32_t> Tokenizer::cut_again(std::span<const std::int32_t> ids, double, RandomKey) const {
+  return {ids.begin(), ids.end()};
+}
+
 std::string Tokenizer::bytes() const {
   ByteWriter out;
   out.raw(kMagic);

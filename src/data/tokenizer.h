@@ -18,6 +18,8 @@
 #include <unordered_map>
 #include <vector>
 
+#include "regard/random.h"
+
 namespace regard {
 
 struct Token {
@@ -47,6 +49,9 @@ class Tokenizer {
   virtual SpecialIds special() const { return {}; }
 
   std::vector<std::int32_t> ids(std::string_view text) const;
+  // The same text cut in another way, drawn by `key`: what would be joined stays apart with probability `dropout`.
+  // Words and characters have one way only.
+  virtual std::vector<std::int32_t> cut_again(std::span<const std::int32_t> ids, double dropout, RandomKey key) const;
   // Where each of them stands in decode(ids): blanks before it left out, nothing if nothing is seen of it.
   std::vector<Token> places(std::span<const std::int32_t> ids) const;
   std::string bytes() const;

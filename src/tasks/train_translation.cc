@@ -5,6 +5,7 @@
 #include <filesystem>
 
 #include "base/check.h"
+#include "base/pool.h"
 #include "data/batches.h"
 #include "data/bytes.h"
 #include "data/corpus.h"
@@ -24,7 +25,8 @@
 namespace regard {
 namespace {
 
-constexpr std::uint64_t kFirstWeights = 100;  // where in the seed's numbers the first weights are
+constexpr std::uint64_t kFirstWeights = 100;      // where in the seed's numbers the first weights are
+constexpr std::uint64_t kOtherCuts = 0x63757473;  // where in an update's numbers are those of other ways to cut texts
 
 // Pairs of the built-in corpus.
 class CorpusStream final : public PairStream {
@@ -186,6 +188,22 @@ void check_guide(const ModelSettings& model, const AttentionShape& shape) {
   check_guided(lines_of("attention", line, shape.layers).back(), static_cast<float>(model.attention_dropout));
 }
 
+// Other ways to cut the texts of these pairs: what they are depends on the update and the pair alone. Where a text
+// would become too long, or nothing is to be left out, it stays as it is.
+void cut_again(std::vector<SequencePair>& pairs, const TokenizerPair& tokenizers, const TranslationSettings& settings,
+               RandomKey key) {
+  if (settings.piece_dropout == 0) return;
+  parallel(pairs.size(), [&](std::size_t i) {
+    SequencePair& pair = pairs[i];
+    const RandomKey own = key.at(kOtherCuts).at(pair.id);
+    std::vector<std::int32_t> source = tokenizers.source->cut_again(pair.source, settings.piece_dropout, own.at(0));
+    std::vector<std::int32_t> target = tokenizers.target->cut_again(pair.target, settings.piece_dropout, own.at(1));
+    const auto most = static_cast<std::size_t>(settings.longest_text);
+    if (source.size() <= most + 1) pair.source = std::move(source);  // its end is not counted
+    if (target.size() <= most) pair.target = std::move(target);
+  });
+}
+
 std::unique_ptr<Optimizer> make_optimizer(Parameters& parameters, const TranslationSettings& settings) {
   const Groups groups = {{"", {.decay = settings.decay}}};
   if (settings.optimizer == "sgd") return std::make_unique<Sgd>(parameters, SgdSettings{.groups = groups});
@@ -270,6 +288,11 @@ LoopResult train_translation(const TranslationData& data, const ModelSettings& a
   loop.moving_average = settings.moving_average;
   loop.average = settings.average;
   loop.average_best = settings.average_best;
+  const bool in_pieces = settings.tokenizer == "pieces" || settings.tokenizer == "unigram";
+  check(settings.piece_dropout == 0 || in_pieces, "training: piece_dropout is for tokenizer pieces or unigram, got ",
+        settings.tokenizer);
+  check(settings.piece_dropout == 0 || settings.guide == 0,
+        "training: piece_dropout and guide do not go together: the aligner knows texts cut in one way only");
   if (!run.resume) check_free(disk(), run.path);
   const std::filesystem::path folder = std::filesystem::path(run.path).parent_path();
   if (!folder.empty() && !std::filesystem::is_directory(folder)) {
@@ -339,9 +362,10 @@ LoopResult train_translation(const TranslationData& data, const ModelSettings& a
   Batch batch;  // until its step has ended
   task.loss = [&](Tape& tape, const PartInfo& info) -> LossPart {
     std::vector<SequencePair> taken = feed.take();
+    const RandomKey key = info.key.at(static_cast<std::uint64_t>(info.part));
+    cut_again(taken, tokenizers, settings, key);
     if (guide) guide->add_to(taken);
     batch = make_batch(taken, ends);
-    const RandomKey key = info.key.at(static_cast<std::uint64_t>(info.part));
     const LossOptions options{
         .label_smoothing = settings.label_smoothing, .training = true, .key = key, .guide = settings.guide};
     return {model->loss(tape, batch, options).sum, static_cast<double>(batch.target_count)};

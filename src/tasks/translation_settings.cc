@@ -12,6 +12,7 @@ const SettingsTable<TranslationSettings>& translation_table() {
           {"joint", &S::joint, "one vocabulary for both languages"},
           {"lower", &S::lower, "lower case"},
           {"least_count", &S::least_count, "words and characters seen less often are unknown", {}, 1, 1 << 20},
+          {"piece_dropout", &S::piece_dropout, "joints of pieces left out at random while learning", {}, 0, 0.999},
           {"longest_text", &S::longest_text, "tokens; pairs with a longer side are left out", {}, 1, 1 << 16},
           {"batch_tokens", &S::batch_tokens, "tokens of a batch, of source and of target each", {}, 1, 1 << 24},
           {"batch_sentences", &S::batch_sentences, "pairs of a batch instead; 0: by tokens", {}, 0, 1 << 20},

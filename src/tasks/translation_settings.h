@@ -15,6 +15,7 @@ struct TranslationSettings {
   bool joint = false;
   bool lower = false;
   std::int64_t least_count = 1;
+  double piece_dropout = 0;
   std::int64_t longest_text = 100;
 
   // Batches

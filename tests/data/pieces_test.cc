@@ -296,6 +296,35 @@ TEST(Pieces, StoredBytesGiveTheSameTokenizer) {
   }
 }
 
+TEST(Pieces, CutAgainTheyAreOtherPiecesOfTheSameText) {
+  std::istringstream lines(golden("texts.txt"));
+  Texts texts = hostile_texts();
+  for (std::string line; std::getline(lines, line);) texts.push_back(line);
+  for (const std::string& name : golden_models()) {
+    const auto pieces = read_pieces(golden(name + ".model"));
+    std::size_t tokens = 0, tenth = 0, half = 0, nearly_all = 0, other = 0;
+    for (const std::string& text : texts) {
+      const std::vector<std::int32_t> ids = pieces->ids(text);
+      const auto cut = [&](double dropout, std::uint64_t seed) {
+        const std::vector<std::int32_t> found = pieces->cut_again(ids, dropout, RandomKey(seed));
+        EXPECT_EQ(pieces->decode(found), pieces->decode(ids)) << name << ", " << dropout << ": " << text;
+        EXPECT_EQ(found, pieces->cut_again(ids, dropout, RandomKey(seed)));
+        return found;
+      };
+      EXPECT_EQ(cut(0, 1), ids) << name << ": " << text;
+      tokens += ids.size();
+      tenth += cut(0.1, 1).size();
+      half += cut(0.5, 1).size();
+      nearly_all += cut(0.999, 1).size();
+      other += cut(0.5, 1) != cut(0.5, 2) ? 1 : 0;
+    }
+    EXPECT_LT(tokens, tenth) << name;
+    EXPECT_LT(tenth, half) << name;
+    EXPECT_LT(half, nearly_all) << name;
+    EXPECT_GT(other, 10u) << name;  // of texts that have more than a character or two
+  }
+}
+
 TEST(Pieces, HostileBytesDoNoHarm) {
   for (const std::string& name : golden_models()) {
     SCOPED_TRACE(name);

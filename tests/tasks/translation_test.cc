@@ -8,6 +8,7 @@
 #include <fstream>
 
 #include "data/corpus.h"
+#include "data/train_pieces.h"
 #include "io/file.h"
 #include "io/model_file.h"
 #include "models/attention_maps.h"
@@ -157,9 +158,18 @@ TEST(Translation, SameFilesOnAnyNumberOfThreads) {
   }
 }
 
-TEST(Translation, ARunThatWasStoppedAnywhereEndsWithTheSameFiles) {
+// Texts that are cut anew at every update.
+TranslationSettings cut_anew() {
+  TranslationSettings settings = quick();
+  settings.tokenizer = "pieces";
+  settings.vocabulary = 800;
+  settings.piece_dropout = 0.3;
+  return settings;
+}
+
+void expect_same_files_when_stopped(const TranslationSettings& settings) {
   const Folder folder;
-  train_translation(builtin(), small("luong"), quick(), {.path = folder / "straight"}, {});
+  train_translation(builtin(), small("luong"), settings, {.path = folder / "straight"}, {});
   const std::string path = folder / "stopped";
   bool done = false;
   for (std::int64_t more = 1; !done; ++more) {  // after 1, then 2, then 3 … updates
@@ -170,7 +180,7 @@ TEST(Translation, ARunThatWasStoppedAnywhereEndsWithTheSameFiles) {
       if (++seen == more) stop.request_stop();
     };
     try {
-      train_translation(builtin(), small("luong"), quick(), run, {.cancel = stop.get_token()});
+      train_translation(builtin(), small("luong"), settings, run, {.cancel = stop.get_token()});
       done = true;
     } catch (const Error& error) {
       ASSERT_EQ(error.kind(), ErrorKind::kCancelled) << error.what();
@@ -181,6 +191,25 @@ TEST(Translation, ARunThatWasStoppedAnywhereEndsWithTheSameFiles) {
   EXPECT_EQ(bytes_of(folder / "straight"), bytes_of(path));
   EXPECT_EQ(bytes_of(checkpoint_of(folder / "straight")), bytes_of(checkpoint_of(path)));
   EXPECT_EQ(without_times(bytes_of(metrics_of(folder / "straight"))), without_times(bytes_of(metrics_of(path))));
+}
+
+TEST(Translation, ARunThatWasStoppedAnywhereEndsWithTheSameFiles) { expect_same_files_when_stopped(quick()); }
+
+TEST(Translation, PieceDropoutIsTheSameOnAnyNumberOfThreadsAndWhenARunGoesOn) {
+  if (find_pieces_module() == nullptr) GTEST_SKIP() << "SentencePiece was not there when this was built";
+  expect_same_files_when_stopped(cut_anew());
+  const Folder folder;
+  TranslationSettings plain = cut_anew();
+  plain.piece_dropout = 0;
+  train_translation(builtin(), small("gru-attention"), plain, {.path = folder / "plain"}, {});
+  for (const int threads : {1, 3}) {
+    train_translation(builtin(), small("gru-attention"), cut_anew(), {.path = folder / std::to_string(threads)},
+                      {.threads = threads});
+  }
+  const auto diary = [&](const char* name) { return without_times(bytes_of(metrics_of(folder / name))); };
+  EXPECT_EQ(bytes_of(folder / "1"), bytes_of(folder / "3"));
+  EXPECT_EQ(diary("1"), diary("3"));
+  EXPECT_NE(diary("1"), diary("plain"));
 }
 
 TEST(Translation, WhatCannotWorkIsSaidBeforeTheDataIsRead) {
@@ -203,6 +232,12 @@ TEST(Translation, WhatCannotWorkIsSaidBeforeTheDataIsRead) {
   TranslationSettings settings = quick();
   settings.stop_after = "12 parsecs";
   says(train(builtin(), small("gru"), settings, path), "stop_after");
+  settings = quick();
+  settings.piece_dropout = 0.1;
+  says(train(builtin(), small("gru-attention"), settings, path), "piece_dropout is for tokenizer pieces");
+  settings.tokenizer = "pieces";
+  settings.guide = 1;
+  says(train(builtin(), small("gru-attention"), settings, path), "do not go together");
   std::ofstream(folder / "empty.tsv").close();
   missing.train = PairFiles{.source = folder / "empty.tsv"};
   says(train(missing, small("gru"), quick(), path), "no pair");
