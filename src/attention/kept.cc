@@ -187,9 +187,6 @@ void attend_kept(const Mechanism& mechanism, const KeptKeys& kept, Rows queries,
   std::fill_n(peak, rows, kHidden<float>);
   std::fill_n(mass, rows, 0.0f);
   const Tile out{context.data, size(rows), size(value_width), size(value_width)};
-  const auto scores_of = [&](std::int64_t row) {
-    return look.scores + row / heads * look.row_stride + row % heads * look.head_stride;
-  };
   for (std::int64_t first = 0; first < look.keys; first += kKeyTile) {
     const std::int64_t keys = std::min(kKeyTile, look.keys - first);
     Tile s{products, size(rows), size(keys), size(columns)};
@@ -205,9 +202,7 @@ void attend_kept(const Mechanism& mechanism, const KeptKeys& kept, Rows queries,
       }
     }
     if (look.scores != nullptr) {
-      for (std::int64_t row = 0; row < rows; ++row) {
-        std::copy_n(s.row(size(row)), keys, scores_of(row) + kBeforeScores + first);
-      }
+      scaled_copy(s, 1.0f, Tile{look.scores + kBeforeScores + first, size(rows), size(keys), size(look.stride)});
     }
     align.absorb(s, peak, mass, factor);
     if (first > 0) scale_rows(out, factor);
@@ -235,8 +230,8 @@ void attend_kept(const Mechanism& mechanism, const KeptKeys& kept, Rows queries,
   plain_zeros(Tile{out.data, 1, size(rows * value_width), size(rows * value_width)});
   if (look.scores == nullptr) return;
   for (std::int64_t row = 0; row < rows; ++row) {
-    scores_of(row)[0] = peak[row];
-    scores_of(row)[1] = mass[row];  // which is τ now
+    look.scores[row * look.stride] = peak[row];
+    look.scores[row * look.stride + 1] = mass[row];  // which is τ now
   }
 }
 

@@ -51,10 +51,10 @@ class KeptKeys {
 struct KeptLook {
   std::int64_t keys = 0;                // that every row sees
   const std::int32_t* slots = nullptr;  // [rows, keys]: where the keys of a row stand, in its order; null: 0, 1, 2, …
-  // If it is not null: what the weights are made of. Of head h of row r, from scores + r·row_stride + h·head_stride on,
-  // its peak and τ and then its scores; weigh_kept makes weights of them, of those rows that somebody looks at.
+  // If it is not null: what the weights are made of. Of head h of row r, from scores + (r·heads + h)·stride on, its
+  // peak and τ and then its scores; weigh_kept makes weights of them, of those rows that somebody looks at.
   float* scores = nullptr;
-  std::int64_t row_stride = 0, head_stride = 0;
+  std::int64_t stride = 0;
 };
 constexpr std::int64_t kBeforeScores = 2;
 

@@ -28,7 +28,9 @@ int run(Options& options, const Context& context) {
   const Models models = load_models(options, "align");
   const PairAligner aligner(*models.forward, models.backward.get(), options.settings);
 
-  TraceCollector collector({.alignment = options.settings.alignment, .erasure = options.trace.erasure});
+  TraceSettings trace = options.trace.settings();
+  trace.alignment = options.settings.alignment;
+  TraceCollector collector(trace);
 
   std::uint64_t written = 0, too_long = 0, first_long = 0;
   std::vector<TextPair> pairs;

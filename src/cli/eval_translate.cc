@@ -37,7 +37,7 @@ int run(Options& options, const Context& context) {
   check(!options.trace.asked() || options.hypotheses.empty(),
         "eval translate: --trace is of what the model translates, not of --hypotheses");
   options.settings.search.beams = options.trace.beam;
-  if (options.trace.asked()) options.settings.search.keeps = Keeps::kEverything;
+  if (options.trace.asked()) options.settings.search.keeps = options.trace.keeps();
   if (!options.settings.bleu.empty()) bleu_tokenizer(options.settings.bleu);  // known, before the work begins
   if (options.test.empty()) options.pairs.check_unused("eval translate");
   const TestSet set = options.builtin.empty()
@@ -51,7 +51,7 @@ int run(Options& options, const Context& context) {
     std::vector<Translator::Translation> found;
     result = evaluate(translator, set, options.settings, context, &written, options.trace.asked() ? &found : nullptr);
     if (options.trace.asked()) {
-      TraceCollector collector({.erasure = options.trace.erasure});
+      TraceCollector collector(options.trace.settings());
       collector.add(translator, set.sources, found, set.lines, context);
       options.trace.write(collector);
     }

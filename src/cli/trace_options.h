@@ -16,14 +16,22 @@ namespace regard::cli {
 
 struct TraceOptions {
   std::string path;
+  std::string maps = "all";
   bool beam = false, erasure = false;
 
   bool asked() const { return !path.empty(); }
+  Keeps keeps() const { return maps == "all" ? Keeps::kEverything : Keeps::kSource; }  // of a search
+  TraceSettings settings() const { return {.everywhere = maps == "all", .erasure = erasure}; }
 
   void add(CLI::App& app, bool searches) {
     app.add_option("--trace", path,
                    "write the weights of all layers and heads, for regard view and other programs (docs/trace.md)")
         ->option_text("FILE");
+    app.add_option("--trace-maps", maps,
+                   "in the trace: cross, where the source was looked at, or all, also what encoder and decoder looked\n"
+                   "at of themselves, and lengths of values (all)")
+        ->check(CLI::IsMember({"all", "cross"}))
+        ->option_text("KIND");
     if (searches) app.add_flag("--trace-beam", beam, "in the trace: what the search wrote, step after step");
     app.add_flag(
         "--erasure", erasure,
@@ -31,17 +39,18 @@ struct TraceOptions {
   }
 
   void check_asked(const char* command) const {
+    check(asked() || maps == "all", command, ": --trace-maps is for --trace");
     check(asked() || !beam, command, ": --trace-beam is for --trace");
     check(asked() || !erasure, command, ": --erasure is for --trace");
   }
 
   // As a whole or not at all. What did not fit is said.
-  void write(const TraceCollector& collector) const {
+  void write(TraceCollector& collector) const {
     if (collector.left_out() > 0) {
       note("regard: '{}' has the first {} results; {} more are left out, a trace has at most {} MB\n", path,
            collector.trace().items.size(), collector.left_out(), TraceCollector::kMostBytes >> 20);
     }
-    collector.trace().write(path);
+    collector.write(path);
   }
 };
 

@@ -40,7 +40,7 @@ struct Options {
 };
 
 TraceSettings trace_settings(const Options& options) {
-  TraceSettings settings{.erasure = options.trace.erasure};
+  TraceSettings settings = options.trace.settings();
   settings.batch_tokens = std::min(settings.batch_tokens, options.search.batch_tokens);
   settings.erasing.seed = options.search.seed;
   if (options.asked.layer >= 0) settings.alignment.layer = options.asked.layer;
@@ -339,7 +339,7 @@ const AddCommand translate({
         check_options(*options);
         options->search.beams = options->trace.beam;
         if (options->trace.asked()) {
-          options->search.keeps = Keeps::kEverything;
+          options->search.keeps = options->trace.keeps();
         } else if (options->map || !options->alignment_kind.empty()) {
           options->search.keeps = Keeps::kSource;
         }

@@ -33,7 +33,10 @@ class Disk final : public Files {
   Result create(const std::string& path) override {
     const Result opened = own(path, O_WRONLY | O_CREAT | O_CLOEXEC);
     if (opened.error != 0) return opened;
-    if (const int error = cut(opened.value, 0); error != 0) {
+    // Only if there is something: ext4 writes out what was cut when it is closed, and that takes its time.
+    struct stat about;
+    const bool empty = ::fstat(descriptor(opened.value), &about) == 0 && about.st_size == 0;
+    if (const int error = empty ? 0 : cut(opened.value, 0); error != 0) {
       close(opened.value);
       return {.error = error};
     }
@@ -195,7 +198,8 @@ std::string folder_of(const std::string& path) {
   return slash == 0 ? "/" : path.substr(0, slash);
 }
 
-void replace_file(Files& files, const std::string& path, const std::function<void(FileWriter&)>& write) {
+void replace_file(Files& files, const std::string& path, const std::function<void(FileWriter&)>& write,
+                  Lasting lasting) {
   const std::string target = files.target(path);
   const int there = files.size(target).error;
   if (there == EISDIR || there == EINVAL) fail_file("replace", path, there);
@@ -205,7 +209,7 @@ void replace_file(Files& files, const std::string& path, const std::function<voi
   FileWriter out(files, path, created.value);  // errors name the file that is meant, not the temporary one
   try {
     write(out);
-    out.sync();
+    if (lasting == Lasting::kNow) out.sync();
     // Named before it is closed: until then it is locked, and no other process can empty it.
     if (const int error = files.rename(temporary, target); error != 0) fail_file("replace", path, error);
   } catch (...) {
@@ -213,7 +217,12 @@ void replace_file(Files& files, const std::string& path, const std::function<voi
     files.close(created.value);
     throw;
   }
-  files.close(created.value);  // everything is synced: there is nothing left that could fail
+  const int closed = files.close(created.value);
+  if (lasting == Lasting::kSoon) {  // some file systems tell only now that there is no room
+    if (closed != 0) fail_file("write", path, closed);
+    return;
+  }
+  // Everything is synced: closing had nothing left that could fail.
   if (const int error = files.sync_folder(folder_of(target)); error != 0) fail_file("sync the folder of", path, error);
 }
 

@@ -81,7 +81,12 @@ class BufferedWriter {
   std::vector<std::byte> held_;
 };
 
-void replace_file(Files& files, const std::string& path, const std::function<void(FileWriter&)>& write);
+// kSoon: the system writes it to the disk when it likes to. Nothing is waited for; if the power goes meanwhile, what
+// the name stands for may be incomplete. For what can be made again and tells if it is damaged.
+enum class Lasting : std::uint8_t { kNow, kSoon };
+
+void replace_file(Files& files, const std::string& path, const std::function<void(FileWriter&)>& write,
+                  Lasting lasting = Lasting::kNow);
 std::string temporary_of(const std::string& path);  // where a new one is written
 
 std::string read_file(Files& files, const std::string& path);

@@ -208,16 +208,19 @@ const FileTensor& Safetensors::at(std::string_view name) const {
 }
 
 void in_file_order(std::vector<FileTensor>& tensors) {
-  std::sort(tensors.begin(), tensors.end(), [](const FileTensor& a, const FileTensor& b) {
+  const auto before = [](const FileTensor& a, const FileTensor& b) {
     const std::size_t wide_a = bytes_of(a.type), wide_b = bytes_of(b.type);
     return std::tie(wide_b, a.name) < std::tie(wide_a, b.name);
-  });
+  };
+  if (!std::is_sorted(tensors.begin(), tensors.end(), before)) std::sort(tensors.begin(), tensors.end(), before);
 }
 
-std::string safetensors_header(const FileMetadata& metadata, const std::vector<FileTensor>& tensors) {
+std::string safetensors_header(const FileMetadata& metadata, const std::vector<FileTensor>& tensors,
+                               std::string_view more) {
   JsonWriter out;
   out.begin_object().key("__metadata__").begin_object();
   for (const auto& [key, value] : metadata) out.key(key).value(value);
+  if (!more.empty()) out.raw(more);
   out.end_object();
   std::uint64_t begin = 0;
   for (const FileTensor& tensor : tensors) {

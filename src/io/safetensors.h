@@ -71,7 +71,9 @@ class Safetensors {
 // Wide types first, so that every tensor stands on a multiple of its width; then by name.
 void in_file_order(std::vector<FileTensor>& tensors);
 using FileMetadata = std::vector<std::pair<std::string, std::string>>;
-// Everything before the data; its length is a multiple of 8. Metadata comes first, in the order given.
-std::string safetensors_header(const FileMetadata& metadata, const std::vector<FileTensor>& tensors);
+// Everything before the data; its length is a multiple of 8. Metadata comes first, in the order given; then `more` of
+// it, as JSON that was written already ("key":"value").
+std::string safetensors_header(const FileMetadata& metadata, const std::vector<FileTensor>& tensors,
+                               std::string_view more = {});
 
 }  // namespace regard

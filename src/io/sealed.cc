@@ -60,12 +60,13 @@ std::string digest_of_bytes(std::string_view bytes) {
 
 void set_digest(std::string& sealed, std::string_view digest) { sealed.replace(kAt, kDigits, digest); }
 
-std::string sealed_header(const Format& format, const FileMetadata& metadata, std::vector<FileTensor>& tensors) {
+std::string sealed_header(const Format& format, const FileMetadata& metadata, std::vector<FileTensor>& tensors,
+                          std::string_view more) {
   in_file_order(tensors);
   FileMetadata whole = {{"digest", kZeros},
                         {"format", fmt::format("{} {}.{}", format.name, format.major, format.minor)}};
   whole.insert(whole.end(), metadata.begin(), metadata.end());
-  std::string header = safetensors_header(whole, tensors);
+  std::string header = safetensors_header(whole, tensors, more);
   Digest digest;
   digest.add(header);
   for (const FileTensor& tensor : tensors) digest.add(tensor.bytes);

@@ -36,7 +36,8 @@ Sealed read_sealed(Files& files, const std::string& path, const Format& format);
 Sealed parse_sealed(std::string bytes, const std::string& what, const Format& format);
 
 // Everything before the data of such a file, for those who keep it in memory. Puts the tensors in order.
-std::string sealed_header(const Format& format, const FileMetadata& metadata, std::vector<FileTensor>& tensors);
+std::string sealed_header(const Format& format, const FileMetadata& metadata, std::vector<FileTensor>& tensors,
+                          std::string_view more = {});
 
 struct FormatVersion {
   int major = 0, minor = 0;

@@ -41,7 +41,7 @@ class KeptLooks {
  private:
   AttentionShape shape_;
   std::vector<const Mechanism*> mechanisms_;  // of each layer; null: it adds weights
-  std::vector<Tensor> steps_;                 // [rows, layers, heads, kBeforeScores + keys]
+  std::vector<Tensor> steps_;                 // [layers, rows, heads, kBeforeScores + keys]
 };
 
 }  // namespace regard

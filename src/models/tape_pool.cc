@@ -24,6 +24,13 @@ void TapePool::give_back(const void* model, std::unique_ptr<Tape> tape) {
   waiting_[model].push_back(std::move(tape));
 }
 
+TapePool::Shared TapePool::share(const void* model, std::uint64_t version, const std::function<Shared()>& make) {
+  const std::lock_guard guard(lock_);
+  Made& found = shared_[model];
+  if (!found.shared || found.version != version) found = {version, make()};
+  return found.shared;
+}
+
 TapePool* tape_pool_in_force() { return in_force; }
 
 TapePoolScope::TapePoolScope(TapePool* pool) : before_(std::exchange(in_force, pool)) {}

@@ -9,6 +9,8 @@
 // pool, or not be used with it again.
 #pragma once
 
+#include <cstdint>
+#include <functional>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -23,8 +25,17 @@ class TapePool {
   std::unique_ptr<Tape> take(const void* model);  // one that this model has used before, else a new one
   void give_back(const void* model, std::unique_ptr<Tape> tape);
 
+  // What all decodings of a model may share, made by the first that asks; anew when the weights have another version.
+  using Shared = std::shared_ptr<const void>;
+  Shared share(const void* model, std::uint64_t version, const std::function<Shared()>& make);
+
  private:
   std::mutex lock_;
+  struct Made {
+    std::uint64_t version = 0;
+    Shared shared = {};
+  };
+  std::map<const void*, Made> shared_;
   std::map<const void*, std::vector<std::unique_ptr<Tape>>> waiting_;
 };
 
@@ -41,6 +52,14 @@ class TapePoolScope {
  private:
   TapePool* before_;
 };
+
+// Shared by all decodings of this model that have the pool in force; without a pool, made for this one.
+template <class T, class Make>
+std::shared_ptr<const T> pooled(const void* model, std::uint64_t version, const Make& make) {
+  const auto made = [&] { return std::make_shared<const T>(make()); };
+  TapePool* const pool = tape_pool_in_force();
+  return pool == nullptr ? made() : std::static_pointer_cast<const T>(pool->share(model, version, made));
+}
 
 // A tape for one decoding, of the pool in force if there is one.
 class PooledTape {

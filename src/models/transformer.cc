@@ -299,11 +299,18 @@ class Transformer::Steps : public Decoding {
     Traces traces{.weights = true};
     const Var encoded =
         model.encode(tape_, batch, Pass{no_options, batch.ids}, everything() ? &traces : nullptr, options.what_if);
-    if (everything()) keep_encoder(traces);
+    if (everything()) {
+      length_maps_ =
+          pooled<LengthMaps>(&model.encoder_, LengthMaps::version(model), [&] { return LengthMaps(model, tape_); });
+      keep_encoder(traces);
+      const AttentionShape shape = model.shape_of(LookKind::kCross);
+      for (const std::int32_t length : lengths_) {
+        cross_norms_.push_back(Tensor::empty({shape.layers, shape.heads, length}));
+      }
+    }
     for (std::size_t i = 0; i < layers_.size(); ++i) {
       const MultiHead &cross = model.decoder_[i].cross, &self = model.decoder_[i].self;
       const auto layer = static_cast<std::int64_t>(i);
-      if (everything()) length_maps_.push_back(self.length_maps(tape_));
       layers_[i].keeps_self = keeps(self);
       layers_[i].keeps_cross = keeps(cross);
       if (layers_[i].keeps_self) {
@@ -311,12 +318,18 @@ class Transformer::Steps : public Decoding {
         own_looks_.scored_by(layer, self.maps()->mechanism);
       }
       if (layers_[i].keeps_cross) {
-        keep_source(encoded, cross, layers_[i].source);
+        keep_source(encoded, i);
         cross_looks_.scored_by(layer, cross.maps()->mechanism);
         continue;
       }
       const MultiHeadMemory memory = cross.remember(encoded, encoded);
-      if (everything()) cross_norms_.push_back(cross.value_lengths(memory));
+      if (everything()) {
+        const Tensor norms = cross.value_lengths(values_of(memory), length_maps_->cross[i]);
+        for (std::size_t source = 0; source < lengths_.size(); ++source) {
+          const Tensor own = item_of(std::span(&norms, 1), static_cast<std::int64_t>(source), lengths_[source]);
+          std::copy_n(own.data<float>(), own.size(), cross_norms_[source].data<float>() + layer * own.size());
+        }
+      }
       for (const MultiHeadMemory::Part& part : cross.prepare(memory).parts) {
         layers_[i].cross.push_back({kept(part.prepared), kept(part.values)});
       }
@@ -352,14 +365,14 @@ class Transformer::Steps : public Decoding {
     const std::int64_t length = lengths_[static_cast<std::size_t>(source)];
     EveryMap made{.cross = {.weights = cross_looks_.along(path, length)}};
     if (!everything()) return made;
-    made.cross.norms = item_of(cross_norms_, source, length);
+    made.cross.norms = cross_norms_[static_cast<std::size_t>(source)];
     made.encoder = encoder_maps_[static_cast<std::size_t>(source)];
     made.decoder.weights = own_looks_.along(path, steps);
     std::vector<Tensor> norms;
     for (std::size_t i = 0; i < layers_.size(); ++i) {
       std::vector<Tensor> values;
       for (const Cached& part : layers_[i].self) values.push_back(part.values.along(path, part.groups));
-      norms.push_back(model_.decoder_[i].self.value_lengths(values, length_maps_[i]));
+      norms.push_back(model_.decoder_[i].self.value_lengths(values, length_maps_->self[i]));
     }
     made.decoder.norms = item_of(norms, 0, steps);
     return made;
@@ -381,7 +394,32 @@ class Transformer::Steps : public Decoding {
     std::vector<KeptKeys> own, source;
   };
 
+  struct LengthMaps {  // what makes norms of values, of each layer
+    LengthMaps(const Transformer& model, Tape& tape) {
+      for (const EncoderLayer& layer : model.encoder_) encoder.push_back(layer.self.length_maps(tape));
+      for (const DecoderLayer& layer : model.decoder_) {
+        cross.push_back(layer.cross.length_maps(tape));
+        self.push_back(layer.self.length_maps(tape));
+      }
+    }
+    static std::uint64_t version(const Transformer& model) {  // greater after every change
+      std::uint64_t sum = 0;
+      for (const EncoderLayer& layer : model.encoder_) sum += layer.self.output().weight().version;
+      for (const DecoderLayer& layer : model.decoder_) {
+        sum += layer.cross.output().weight().version + layer.self.output().weight().version;
+      }
+      return sum;
+    }
+    std::vector<Tensor> encoder, cross, self;
+  };
+
   bool everything() const { return options_.keeps == Keeps::kEverything; }
+
+  static std::vector<Tensor> values_of(const MultiHeadMemory& memory) {
+    std::vector<Tensor> values;
+    for (const MultiHeadMemory::Part& part : memory.parts) values.push_back(part.values.value());
+    return values;
+  }
 
   bool keeps(const MultiHead& heads) const {
     const std::optional<MultiHead::Maps> maps = heads.maps();
@@ -395,7 +433,8 @@ class Transformer::Steps : public Decoding {
     const std::vector<Tensor> weights = all_weights(traces.encoder);
     std::vector<Tensor> norms;
     for (std::size_t i = 0; i < traces.encoder.size(); ++i) {
-      norms.push_back(model_.encoder_[i].self.value_lengths(traces.encoder_read[i]));
+      norms.push_back(
+          model_.encoder_[i].self.value_lengths(values_of(traces.encoder_read[i]), length_maps_->encoder[i]));
     }
     parallel(lengths_.size(), [&](std::size_t source) {
       const std::int64_t length = lengths_[source];
@@ -407,24 +446,23 @@ class Transformer::Steps : public Decoding {
   static KeptKeys new_keys(const MultiHead& heads) {
     return {heads.settings().heads, heads.settings().width, heads.settings().value_width};
   }
-  void keep_source(Var encoded, const MultiHead& heads, std::vector<KeptKeys>& to) {
+  void keep_source(Var encoded, std::size_t layer) {
+    const MultiHead& heads = model_.decoder_[layer].cross;
+    std::vector<KeptKeys>& to = layers_[layer].source;
     const Var keys = heads.maps()->key(encoded), values = heads.maps()->value(encoded);
     to.assign(lengths_.size(), new_keys(heads));
-    Tensor norms, maps;
-    if (everything()) {
-      norms = cross_norms_.emplace_back(
-          Tensor::empty({static_cast<std::int64_t>(to.size()), heads.settings().heads, longest_}));
-      maps = heads.length_maps(tape_);
-    }
     parallel(to.size(), [&](std::size_t source) {
       for (std::int64_t t = 0; t < lengths_[source]; ++t) {
         const std::int64_t row = static_cast<std::int64_t>(source) * encoded[1] + t;
         to[source].put(t, keys.value().data<float>() + row * keys[2], values.value().data<float>() + row * values[2]);
       }
-      for (std::int64_t head = 0; head < heads.settings().heads && norms.defined(); ++head) {
-        heads.value_lengths(to[source].values(head, 0, lengths_[source]).data, lengths_[source],
-                            maps.data<float>() + head * maps[1] * maps[2],
-                            norms.data<float>() + (static_cast<std::int64_t>(source) * norms[1] + head) * norms[2]);
+      if (!everything()) return;
+      const Tensor& norms = cross_norms_[source];
+      for (std::int64_t head = 0; head < norms[1]; ++head) {
+        const Rows own = to[source].values(head, 0, lengths_[source]);
+        heads.value_lengths(own.data, lengths_[source], static_cast<std::int64_t>(own.stride),
+                            length_maps_->cross[layer], head,
+                            norms.data<float>() + (static_cast<std::int64_t>(layer) * norms[1] + head) * norms[2]);
       }
     });
     tape_.release(keys);
@@ -582,11 +620,11 @@ class Transformer::Steps : public Decoding {
   DecodingRows rows_;
   PastSlots slots_;
   std::vector<Layer> layers_;
-  // What it keeps. Of each layer, of all sources of the batch: weights and norms that no step changes, and what makes
-  // norms of the values that steps leave.
+  // What it keeps; of each source what no step changes.
   KeptLooks cross_looks_, own_looks_;
-  std::vector<HeadMaps> encoder_maps_;  // of each source
-  std::vector<Tensor> cross_norms_, length_maps_;
+  std::vector<HeadMaps> encoder_maps_;
+  std::vector<Tensor> cross_norms_;  // [layers, heads, keys]
+  std::shared_ptr<const LengthMaps> length_maps_;
 };
 
 std::unique_ptr<Decoding> Transformer::decode(const Batch& sources, const DecodeOptions& options) const {

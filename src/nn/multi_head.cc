@@ -6,9 +6,11 @@
 #include <vector>
 
 #include "attention/mechanism.h"
+#include "attention/tiles.h"
 #include "base/check.h"
 #include "base/pool.h"
 #include "kernels/gemm.h"
+#include "kernels/scratch.h"
 #include "regard/autograd/ops.h"
 #include "regard/nn/stack.h"
 
@@ -192,34 +194,29 @@ MultiHeadMemory MultiHead::prepare(const MultiHeadMemory& memory) const {
 
 Tensor MultiHead::length_maps(Tape& tape) const {
   const Tensor matrix = output_.weight().value.to(DType::kF32);
-  const Var heads = tape.constant(matrix.reshape({settings_.heads, settings_.value_width, settings_.output}));
-  return matmul(heads, transpose(heads, 1, 2)).value().clone();
+  const std::int64_t heads = settings_.heads, width = settings_.value_width;
+  const Var each = tape.constant(matrix.reshape({heads, width, settings_.output}));
+  const Tensor squares = matmul(each, transpose(each, 1, 2)).value();
+  const auto wide = static_cast<std::size_t>(width);
+  const Tensor made = Tensor::empty({heads, static_cast<std::int64_t>(packed_size(wide, wide))});
+  for (std::int64_t head = 0; head < heads; ++head) {
+    pack(regard::matrix(squares.data<float>() + head * width * width, wide, wide), made.data<float>() + head * made[1]);
+  }
+  return made;
 }
 
 // |v·W|² = v·(W·Wᵀ)·vᵀ: as wide as v, not as W.
-void MultiHead::value_lengths(const float* values, std::int64_t count, const float* length_map, float* lengths) const {
+void MultiHead::value_lengths(const float* values, std::int64_t count, std::int64_t stride, const Tensor& length_maps,
+                              std::int64_t head, float* lengths) const {
   const auto rows = static_cast<std::size_t>(count), wide = static_cast<std::size_t>(settings_.value_width);
-  std::vector<float> mapped(rows * wide);
-  gemm(matrix(values, rows, wide), matrix(length_map, wide, wide), matrix(mapped.data(), rows, wide));
-  constexpr std::size_t kTogether = 8;  // sums that do not wait for each other
-  for (std::size_t first = 0; first < rows; first += kTogether) {
-    const std::size_t some = std::min(kTogether, rows - first);
-    double sums[kTogether] = {};
-    const auto add = [&](std::size_t key, std::size_t c) {
-      const std::size_t at = (first + key) * wide + c;
-      sums[key] += static_cast<double>(mapped[at]) * static_cast<double>(values[at]);
-    };
-    for (std::size_t c = 0; c < wide && some == kTogether; ++c) {
-#pragma GCC unroll 8
-      for (std::size_t key = 0; key < kTogether; ++key) add(key, c);
-    }
-    for (std::size_t key = 0; key < some && some < kTogether; ++key) {
-      for (std::size_t c = 0; c < wide; ++c) add(key, c);
-    }
-    for (std::size_t key = 0; key < some; ++key) {
-      lengths[first + key] = static_cast<float>(std::sqrt(std::max(sums[key], 0.0)));
-    }
-  }
+  const std::size_t panels = packed_size(1, wide);
+  static thread_local Scratch scratch;
+  float* const mapped = scratch.reserve(rows * panels);
+  const Rows given{values, rows, wide, static_cast<std::size_t>(stride)};
+  product_tile(given, {length_maps.data<float>() + head * length_maps[1], wide, panels},
+               Tile{mapped, rows, panels, panels});
+  dot_rows(given, Rows{mapped, rows, wide, panels}, lengths);
+  for (std::size_t i = 0; i < rows; ++i) lengths[i] = std::sqrt(std::max(lengths[i], 0.0f));
 }
 
 Tensor MultiHead::value_lengths(std::span<const Tensor> values, const Tensor& length_maps) const {
@@ -234,8 +231,7 @@ Tensor MultiHead::value_lengths(std::span<const Tensor> values, const Tensor& le
     parallel(static_cast<std::size_t>(batch * count), [&](std::size_t index) {
       const std::int64_t item = static_cast<std::int64_t>(index) / count, h = static_cast<std::int64_t>(index) % count;
       const std::int64_t head = (*parts_[i].heads)[static_cast<std::size_t>(h)], group = h / (count / groups);
-      value_lengths(own.data<float>() + (item * groups + group) * keys * width, keys,
-                    length_maps.data<float>() + head * width * width,
+      value_lengths(own.data<float>() + (item * groups + group) * keys * width, keys, width, length_maps, head,
                     made.data<float>() + (item * settings_.heads + head) * keys);
     });
   }

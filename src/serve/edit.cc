@@ -153,7 +153,7 @@ std::string trace_bytes(const Model& model, std::string_view line, std::span<con
         TraceBeam beam = beam_of(model.translator, each.found.beams);
         if (!beam.steps.empty()) item.beam = std::move(beam);
       }
-      bytes += size_of(item).data;
+      bytes += TraceRecord(item, trace.items.size()).data;
       if (bytes > static_cast<std::uint64_t>(kMapsAtOnce * limits.weights) * sizeof(float)) {
         throw Refusal(413, "trace: too many weights for one answer: ask for fewer alternatives or a shorter text");
       }

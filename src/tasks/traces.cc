@@ -56,9 +56,9 @@ void add_map(TraceItem& item, const char* name, const char* rows, const char* co
 }
 
 TraceItem item_of(const Translator& translator, const std::string& line, const Translator::Result& result,
-                  const Translator::Looked& looked, const AlignmentSettings& settings) {
+                  const Translator::Looked& looked, WordCut cut, const std::optional<AlignmentChoice>& choice) {
   const PairUnits words =
-      units_of(translator, {.source = line, .target = result.text}, looked, AlignmentLevel::kWord, settings.words);
+      units_of(translator, {.source = line, .target = result.text}, looked, AlignmentLevel::kWord, cut);
   TraceItem item{.axes = {axis_of("source", line, looked.source, words.source, translator.source()),
                           axis_of("target", result.text, looked.target, words.target, translator.target())},
                  .maps = {}};
@@ -77,9 +77,8 @@ TraceItem item_of(const Translator& translator, const std::string& line, const T
   add_map(item, "encoder", "source", "source", looked.encoder);
   add_map(item, "decoder", "written", "written", looked.decoder);
   if (looked.decoder.weights.defined()) item.maps.back().causal = true;
-  if (looked.weights[0] > 0) {
-    const AlignmentChoice choice = choice_of(translator, settings);
-    item.choice = TraceChoice{.map = "cross", .layer = choice.layer, .head = choice.head, .shift = choice.shift};
+  if (choice) {
+    item.choice = TraceChoice{.map = "cross", .layer = choice->layer, .head = choice->head, .shift = choice->shift};
   }
   if (std::isfinite(result.log_probability)) item.log_probability = result.log_probability;
   return item;
@@ -108,19 +107,18 @@ std::uint64_t bytes_ahead(const Translator& translator, const std::string& line,
 std::vector<TraceItem> traces_of(const Translator& translator, std::span<const std::string> lines,
                                  std::span<const Translator::Result> results, const TraceSettings& settings,
                                  const Context& context) {
-  const bool looks = translator.attention_shape().layers > 0;
-  if (looks) choice_of(translator, settings.alignment);  // throws before the work begins
+  std::optional<AlignmentChoice> choice;
+  if (translator.attention_shape().layers > 0) choice = choice_of(translator, settings.alignment);
   const std::vector<Translator::Looked> looked =
       settings.everywhere ? translator.look_everywhere(lines, results, settings.batch_tokens, context)
                           : translator.look(lines, results, settings.batch_tokens, context);
   std::vector<std::optional<TraceErasure>> erasing(lines.size());
-  if (settings.erasure && looks) {
-    erasing = erasures(translator, lines, results, looked, choice_of(translator, settings.alignment), settings.erasing,
-                       settings.batch_tokens, context);
+  if (settings.erasure && choice) {
+    erasing = erasures(translator, lines, results, looked, *choice, settings.erasing, settings.batch_tokens, context);
   }
   std::vector<TraceItem> made(lines.size());
   parallel(lines.size(), [&](std::size_t i) {
-    made[i] = item_of(translator, lines[i], results[i], looked[i], settings.alignment);
+    made[i] = item_of(translator, lines[i], results[i], looked[i], settings.alignment.words, choice);
     made[i].erasure = erasing[i];
   });
   return made;
@@ -168,23 +166,23 @@ void TraceCollector::add(const Translator& translator, std::span<const std::stri
     const std::size_t count = end - begin;
     std::vector<TraceItem> some =
         traces_of(translator, lines.subspan(begin, count), results.subspan(begin, count), settings_, context);
-    std::vector<TraceSize> sizes(count);
+    std::vector<TraceRecord> records(count);
     parallel(count, [&](std::size_t i) {
       TraceItem& item = some[i];
       if (!titles.empty()) item.title = titles[begin + i];
       if (!beams.empty() && !beams[begin + i].steps.empty()) item.beam = beams[begin + i];
-      sizes[i] = size_of(item);
+      records[i] = TraceRecord(item, trace_.items.size() + i);
     });
     for (std::size_t i = 0; i < count; ++i) {
-      TraceItem& item = some[i];
-      const TraceSize& size = sizes[i];
-      if (left_out_ > 0 || data_ + size.data > most_ || header_ + size.header > kMostHeader) {
+      TraceRecord& record = records[i];
+      if (left_out_ > 0 || data_ + record.data > most_ || header_ + record.header > kMostHeader) {
         ++left_out_;
         continue;
       }
-      data_ += size.data;
-      header_ += size.header;
-      trace_.items.push_back(std::move(item));
+      data_ += record.data;
+      header_ += record.header;
+      trace_.items.push_back(std::move(some[i]));
+      records_.push_back(std::move(record));
     }
     begin = end;
   }
@@ -200,7 +198,8 @@ void TraceCollector::add(const Translator& translator, std::span<const std::stri
   std::vector<TraceBeam> beams;
   for (std::size_t i = 0; i < lines.size(); ++i) {
     const std::vector<Translator::Result>& best = found[i].best;
-    if (translator.source().encode(lines[i]).empty()) continue;
+    const bool empty = best[0].looked ? best[0].looked->source.empty() : translator.source().encode(lines[i]).empty();
+    if (empty) continue;
     for (std::size_t k = 0; k < best.size(); ++k) {
       sources.push_back(lines[i]);
       results.push_back(best[k]);
@@ -235,6 +234,13 @@ void TraceCollector::add(const Translator& translator, std::span<const TextPair>
   const std::vector<double> likely = translator.log_probabilities(sources, results, settings_.batch_tokens, context);
   for (std::size_t i = 0; i < results.size(); ++i) results[i].log_probability = likely[i];
   add(translator, sources, results, titles, {}, context);
+}
+
+void TraceCollector::write(const std::string& path) {
+  write_trace(path, records_);
+  parallel(trace_.items.size(), [&](std::size_t i) { trace_.items[i] = {}; });  // many small pieces of memory
+  trace_.items.clear();
+  records_.clear();
 }
 
 }  // namespace regard

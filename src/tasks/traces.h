@@ -64,12 +64,14 @@ class TraceCollector {
            bool join, std::int64_t longest, const Context& context = {});
 
   const Trace& trace() const { return trace_; }
+  void write(const std::string& path);  // and gives it away: nothing is left in it
   std::uint64_t left_out() const { return left_out_; }
 
  private:
   TraceSettings settings_;
   std::uint64_t most_, data_ = 0, header_ = 0, left_out_ = 0;
   Trace trace_;
+  std::vector<TraceRecord> records_;  // of its items
 };
 
 }  // namespace regard

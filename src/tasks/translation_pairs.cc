@@ -4,8 +4,17 @@
 #include <numeric>
 
 #include "base/check.h"
+#include "base/pool.h"
 
 namespace regard {
+namespace {
+
+// Beginnings that a thread goes on with at a time: with more their scores of all words leave the cache. regard
+// translate, 1000 short lines, model in the box: 250 take 546 ms, 125 480, 62 460; 1000 long lines: 82 take 822, 41
+// 897, 20 1071.
+constexpr std::int64_t kRowsOfAThread = 96;
+
+}  // namespace
 
 BatchSettings ends_of(const Tokenizer& target) {
   const SpecialIds ids = target.special();
@@ -22,7 +31,8 @@ std::vector<std::int32_t> source_ids(const Tokenizer& tokenizer, std::string_vie
 
 void for_each_batch(
     const std::vector<SequencePair>& pairs, std::int64_t tokens, const BatchSettings& ends,
-    const std::function<void(const Batch&, const std::function<std::size_t(std::int64_t row)>& number)>& each) {
+    const std::function<void(const Batch&, const std::function<std::size_t(std::int64_t row)>& number)>& each,
+    std::int64_t most) {
   std::vector<std::size_t> order(pairs.size());
   std::iota(order.begin(), order.end(), std::size_t{0});
   std::stable_sort(order.begin(), order.end(),
@@ -30,7 +40,7 @@ void for_each_batch(
   for (std::size_t begin = 0; begin < order.size();) {
     std::vector<SequencePair> some;
     std::size_t longest = 0, end = begin;
-    for (; end < order.size(); ++end) {
+    for (; end < order.size() && (most == 0 || end - begin < static_cast<std::size_t>(most)); ++end) {
       const SequencePair& pair = pairs[order[end]];
       longest = std::max({longest, pair.source.size(), pair.target.size() + 1});
       if (end > begin && longest * (end - begin + 1) > static_cast<std::size_t>(tokens)) break;
@@ -50,17 +60,18 @@ std::vector<Hypotheses> search_all(const SequenceModel& model, const std::vector
   std::vector<SequencePair> sources;
   sources.reserve(pairs.size());
   for (const SequencePair& pair : pairs) sources.push_back({.id = pair.id, .source = pair.source});
-  for_each_batch(sources, std::max<std::int64_t>(1, tokens / settings.beam), {settings.begin, settings.end},
-                 [&](const Batch& batch, const auto& number) {
-                   std::vector<SearchSteps> written;
-                   std::vector<Hypotheses> some =
-                       search(model, batch, settings, context, steps == nullptr ? nullptr : &written);
-                   for (std::size_t row = 0; row < some.size(); ++row) {
-                     const std::size_t to = number(static_cast<std::int64_t>(row));
-                     found[to] = std::move(some[row]);
-                     if (steps != nullptr) (*steps)[to] = std::move(written[row]);
-                   }
-                 });
+  for_each_batch(
+      sources, std::max<std::int64_t>(1, tokens / settings.beam), {settings.begin, settings.end},
+      [&](const Batch& batch, const auto& number) {
+        std::vector<SearchSteps> written;
+        std::vector<Hypotheses> some = search(model, batch, settings, context, steps == nullptr ? nullptr : &written);
+        for (std::size_t row = 0; row < some.size(); ++row) {
+          const std::size_t to = number(static_cast<std::int64_t>(row));
+          found[to] = std::move(some[row]);
+          if (steps != nullptr) (*steps)[to] = std::move(written[row]);
+        }
+      },
+      std::max<std::int64_t>(1, kRowsOfAThread * threads() / settings.beam));
   return found;
 }
 

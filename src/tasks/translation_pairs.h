@@ -18,10 +18,11 @@ BatchSettings ends_of(const Tokenizer& target);  // throws if it has no begin or
 std::vector<std::int32_t> source_ids(const Tokenizer& tokenizer, std::string_view text);  // and the end
 
 // Cuts pairs into batches of a budget of tokens, those of like length together, and hands each on: number(row) says
-// which pair a row is.
+// which pair a row is. At most `most` pairs a batch; 0: as many as fit.
 void for_each_batch(
     const std::vector<SequencePair>& pairs, std::int64_t tokens, const BatchSettings& ends,
-    const std::function<void(const Batch&, const std::function<std::size_t(std::int64_t row)>& number)>& each);
+    const std::function<void(const Batch&, const std::function<std::size_t(std::int64_t row)>& number)>& each,
+    std::int64_t most = 0);
 
 // What is found for each source, in the order of the pairs; their targets are not looked at.
 std::vector<Hypotheses> search_all(const SequenceModel& model, const std::vector<SequencePair>& pairs,

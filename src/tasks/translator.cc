@@ -7,6 +7,7 @@
 
 #include "autograd/int8_weights.h"
 #include "base/check.h"
+#include "base/pool.h"
 #include "data/prepare.h"
 #include "data/sentences.h"
 #include "decode/sample.h"
@@ -167,8 +168,10 @@ std::vector<Translator::Translation> Translator::translate(std::span<const std::
   std::vector<Place> places;
   std::vector<SequencePair> pairs;
   std::vector<RandomKey> keys;
+  std::vector<std::vector<Token>> encoded(lines.size());
+  parallel(lines.size(), [&](std::size_t i) { encoded[i] = source().encode(lines[i]); });
   for (std::size_t i = 0; i < lines.size(); ++i) {
-    const std::vector<Token> tokens = source().encode(lines[i]);
+    const std::vector<Token>& tokens = encoded[i];
     if (tokens.empty()) continue;
     const std::vector<TextPart> parts = cut_long(lines[i], tokens, static_cast<std::size_t>(longest_line));
     for (const TextPart& part : parts) {
@@ -221,12 +224,14 @@ std::vector<Translator::Translation> Translator::translate(std::span<const std::
   }
   if (settings.keeps == Keeps::kNothing || settings.sample) return made;
   std::vector<std::string> whole;
+  std::vector<std::vector<Token>> tokens;
   std::vector<Result*> results;
   std::vector<EveryMap> maps;
   for (std::size_t p = 0; p < places.size();) {
     const std::size_t line = places[p].line, parts = made[line].best[0].parts.size();
     for (std::size_t i = 0; i < made[line].best.size(); ++i) {
       whole.push_back(lines[line]);
+      tokens.push_back(encoded[line]);
       results.push_back(&made[line].best[i]);
       for (std::size_t k = 0; k < parts; ++k) maps.push_back(std::move(found[p + k][i].looked));
     }
@@ -235,7 +240,7 @@ std::vector<Translator::Translation> Translator::translate(std::span<const std::
   std::vector<Result> copies;
   for (const Result* each : results) copies.push_back({.text = {}, .tokens = each->tokens, .parts = each->parts});
   std::vector<Looked> looked =
-      put_together(pairs_of(whole, copies), copies, maps, settings.keeps == Keeps::kEverything);
+      put_together(pairs_of(whole, copies, tokens), copies, maps, settings.keeps == Keeps::kEverything);
   for (std::size_t i = 0; i < looked.size(); ++i) {
     results[i]->looked = std::make_shared<const Looked>(std::move(looked[i]));
   }
@@ -262,7 +267,8 @@ std::vector<Translator::Result> Translator::force(std::span<const TextPair> give
   return results;
 }
 
-Translator::Pairs Translator::pairs_of(std::span<const std::string> lines, std::span<const Result> results) const {
+Translator::Pairs Translator::pairs_of(std::span<const std::string> lines, std::span<const Result> results,
+                                       std::span<std::vector<Token>> encoded) const {
   check(lines.size() == results.size(), "look: ", lines.size(), " lines and ", results.size(), " results");
   Pairs made{.places = {}, .pairs = {}, .sources = std::vector<std::vector<Token>>(lines.size())};
   for (std::size_t i = 0; i < lines.size(); ++i) {
@@ -274,7 +280,10 @@ Translator::Pairs Translator::pairs_of(std::span<const std::string> lines, std::
       check(part.begin <= part.end && part.end <= lines[i].size() && part.tokens <= target.size() - row,
             "look: this result is of another line");
       made.places.push_back({i, static_cast<std::int64_t>(row), static_cast<std::int64_t>(made.sources[i].size())});
-      std::vector<Token> tokens = source().encode(std::string_view(lines[i]).substr(part.begin, part.end - part.begin));
+      std::vector<Token> tokens =
+          part.begin == 0 && part.end == lines[i].size() && !encoded.empty()
+              ? std::move(encoded[i])
+              : source().encode(std::string_view(lines[i]).substr(part.begin, part.end - part.begin));
       made.pairs.push_back({made.pairs.size(), ids_of(tokens), ids_of(std::span(target).subspan(row, part.tokens))});
       made.pairs.back().source.push_back(source().special().end);
       for (Token& token : tokens) {

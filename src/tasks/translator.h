@@ -113,7 +113,9 @@ class Translator {
  private:
   struct Impl;
   struct Pairs;
-  Pairs pairs_of(std::span<const std::string> lines, std::span<const Result> results) const;
+  // `encoded`: the tokens of each line, if they are known; taken over.
+  Pairs pairs_of(std::span<const std::string> lines, std::span<const Result> results,
+                 std::span<std::vector<Token>> encoded = {}) const;
   std::vector<Looked> put_together(Pairs all, std::span<const Result> results, std::span<const EveryMap> maps,
                                    bool everything) const;
   std::vector<Looked> look(std::span<const std::string> lines, std::span<const Result> results,

@@ -422,10 +422,12 @@ class Reader {
   bool newer_;
 };
 
+std::string prefix_of(std::size_t number) { return fmt::format("{}.", number); }  // of the names of an item's tensors
+
 // The JSON of an item, and the tensors it names.
 class Writer {
  public:
-  Writer(const TraceItem& one, std::size_t number) { item(one, fmt::format("{}.", number)); }
+  Writer(const TraceItem& one, std::size_t number) { item(one, prefix_of(number)); }
 
   std::vector<FileTensor> tensors;
   const std::string& json() const { return out_.text(); }
@@ -521,21 +523,25 @@ struct File {
   std::vector<FileTensor> tensors;
 };
 
-File file_of(const Trace& trace) {
-  const Checker check(ErrorKind::kInput, "a trace");
-  std::vector<std::optional<Writer>> written(trace.items.size());
-  parallel(written.size(), [&](std::size_t i) {
-    check(trace.items[i], i);
-    written[i].emplace(trace.items[i], i);
-  });
-  JsonWriter json;
+File file_of(std::span<TraceRecord> records) {
+  // By their numbers as texts: so tensors are in the order of a file when they are put behind each other.
+  std::vector<std::pair<std::string, std::size_t>> order;
+  for (std::size_t i = 0; i < records.size(); ++i) order.emplace_back(prefix_of(i), i);
+  std::sort(order.begin(), order.end());
   File made;
-  json.begin_object().key("items").begin_array();
-  for (std::optional<Writer>& each : written) {
-    json.raw(each->json());
-    std::move(each->tensors.begin(), each->tensors.end(), std::back_inserter(made.tensors));
+  for (const auto& [prefix, i] : order) {
+    std::move(records[i].tensors.begin(), records[i].tensors.end(), std::back_inserter(made.tensors));
   }
-  made.header = sealed_header(kFormat, {{"trace", json.end_array().end_object().text()}}, made.tensors);
+  std::string json = "\"trace\":\"{\\\"items\\\":[";
+  for (const TraceRecord& each : records) (json += each.json) += ',';
+  if (!records.empty()) json.pop_back();
+  made.header = sealed_header(kFormat, {}, made.tensors, json + "]}\"");
+  return made;
+}
+
+std::vector<TraceRecord> records_of(const Trace& trace) {
+  std::vector<TraceRecord> made(trace.items.size());
+  parallel(made.size(), [&](std::size_t i) { made[i] = TraceRecord(trace.items[i], i); });
   return made;
 }
 
@@ -588,18 +594,19 @@ const TraceMap& TraceItem::map(std::string_view name) const {
   fail(ErrorKind::kInput, "trace: there is no map '", name, "', there is ", all.empty() ? "none" : all);
 }
 
-TraceSize size_of(const TraceItem& item) {
-  const Writer writer(item, 0);
-  constexpr std::uint64_t kDescribed = 160, kDigits = 16;  // of a tensor, without its name; of the item's number
-  const std::string& json = writer.json();  // in the header it is quoted, as letters that are clean already
-  const auto more =
-      std::count_if(json.begin(), json.end(), [](char letter) { return letter == '"' || letter == '\\'; });
-  TraceSize made{.header = json.size() + static_cast<std::uint64_t>(more) + 2};
-  for (const FileTensor& each : writer.tensors) {
-    made.header += kDescribed + 2 * (each.name.size() + kDigits);
-    made.data += each.bytes.size();
+TraceRecord::TraceRecord(const TraceItem& item, std::size_t number) {
+  Checker(ErrorKind::kInput, "a trace")(item, number);
+  Writer writer(item, number);
+  json = json_quote(writer.json());
+  json = json.substr(1, json.size() - 2);
+  tensors = std::move(writer.tensors);
+  in_file_order(tensors);
+  constexpr std::uint64_t kDescribed = 160;  // of a tensor, without its name
+  header = json.size() + 1;
+  for (const FileTensor& each : tensors) {
+    header += kDescribed + each.name.size();
+    data += each.bytes.size();
   }
-  return made;
 }
 
 Trace Trace::parse(std::string bytes, const std::string& what) {
@@ -635,7 +642,8 @@ Trace Trace::read(const std::string& path) {
 }
 
 std::string Trace::bytes() const {
-  const File file = file_of(*this);
+  std::vector<TraceRecord> records = records_of(*this);
+  const File file = file_of(records);
   std::string out = file.header;
   for (const FileTensor& each : file.tensors) {
     out.append(reinterpret_cast<const char*>(each.bytes.data()), each.bytes.size());
@@ -644,13 +652,19 @@ std::string Trace::bytes() const {
 }
 
 void Trace::write(const std::string& path) const {
-  const File file = file_of(*this);
-  replace_file(disk(), path, [&](FileWriter& out) {
+  std::vector<TraceRecord> records = records_of(*this);
+  write_trace(path, records);
+}
+
+void write_trace(const std::string& path, std::span<TraceRecord> records) {
+  const File file = file_of(records);
+  const auto write = [&](FileWriter& out) {
     BufferedWriter all(out);  // most tensors are small
     all.write(std::as_bytes(std::span(file.header)));
     for (const FileTensor& each : file.tensors) all.write(each.bytes);
     all.flush();
-  });
+  };
+  replace_file(disk(), path, write, Lasting::kSoon);
 }
 
 }  // namespace regard

@@ -13,10 +13,12 @@
 #include <cstddef>
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "io/safetensors.h"
 #include "regard/tensor/tensor.h"
 
 namespace regard {
@@ -97,10 +99,16 @@ struct TraceItem {
   const TraceMap& map(std::string_view name) const;
 };
 
-struct TraceSize {
-  std::uint64_t header = 0, data = 0;  // bytes
+// An item as it stands in a file, checked and written once. Its numbers stay the item's, which has to live as long.
+struct TraceRecord {
+  TraceRecord() = default;
+  TraceRecord(const TraceItem& item, std::size_t number);  // an Error if something does not fit together
+
+  std::string json;                    // as a part of the text that the header quotes
+  std::vector<FileTensor> tensors;     // by name
+  std::uint64_t header = 0, data = 0;  // bytes that it adds to a file, at most
 };
-TraceSize size_of(const TraceItem& item);  // what it adds to a file, at most
+void write_trace(const std::string& path, std::span<TraceRecord> records);  // numbered from 0; as a whole or not at all
 
 struct Trace {
   static constexpr std::uint64_t kMostBytes = std::uint64_t{4} << 30;  // that are read

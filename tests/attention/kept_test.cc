@@ -85,8 +85,7 @@ void compare(const Mechanism& mechanism, const Sizes& s, bool in_order, const Te
                 {.keys = s.keys,
                  .slots = in_order ? nullptr : places.data(),
                  .scores = asked ? scores.data() : nullptr,
-                 .row_stride = stride,
-                 .head_stride = s.rows * stride},
+                 .stride = stride},
                 {context.data<float>(), static_cast<std::size_t>(s.rows), static_cast<std::size_t>(context[1]),
                  static_cast<std::size_t>(context[1])});
     for (std::int64_t row = 0; row < s.rows; ++row) {
@@ -94,7 +93,7 @@ void compare(const Mechanism& mechanism, const Sizes& s, bool in_order, const Te
       EXPECT_TRUE(same(context.data<float>() + row * context[1], want.context.data<float>(), context[1]))
           << mechanism.text() << ", row " << row << ", " << s.keys << " keys, width " << s.width;
       for (std::int64_t head = 0; head < s.heads && asked; ++head) {
-        float* const own = scores.data() + (head * s.rows + row) * stride;
+        float* const own = scores.data() + (row * s.heads + head) * stride;
         float* const weights = own + kBeforeScores;
         weigh_kept(mechanism, {weights, 1, static_cast<std::size_t>(s.keys), static_cast<std::size_t>(s.keys)}, own,
                    own + 1);

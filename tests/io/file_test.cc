@@ -92,6 +92,32 @@ TEST(ReplaceFile, WhateverCallFailsTheOldFileStaysAndNoTemporaryIsLeft) {
   EXPECT_GE(failures, 4 * 9);  // create, five writes, sync, rename, folder
 }
 
+TEST(ReplaceFile, WhatLastsSoonIsNotWaitedForAndWhateverFailsTheOldFileStays) {
+  const std::string fresh(5000, 'n');
+  int failures = 0;
+  for (std::int64_t n = 0;; ++n) {
+    const Folder folder;
+    const std::string path = folder / "trace";
+    put(disk(), path, "old");
+    FailingFiles files(disk());
+    files.first_failing = n;
+    files.error = ENOSPC;
+    files.most_bytes = 1000;
+    const auto write = [&] {
+      replace_file(
+          files, path, [&](FileWriter& out) { out.write(fresh); }, Lasting::kSoon);
+    };
+    const std::string text = error_of(write);
+    if (files.last.empty()) break;
+    ++failures;
+    EXPECT_TRUE(files.last != "sync" && files.last != "sync_folder") << files.last;
+    EXPECT_EQ(folder.names(), std::vector<std::string>{"trace"}) << files.last;
+    EXPECT_EQ(read_file(disk(), path), files.last == "close" ? fresh : "old") << files.last;
+    EXPECT_NE(text.find("trace"), std::string::npos) << text;
+  }
+  EXPECT_EQ(failures, 8);  // create, five writes, rename, close
+}
+
 TEST(ReplaceFile, WhatTheWriterThrowsComesThroughAndTheOldFileStays) {
   const Folder folder;
   put(disk(), folder / "a", "old");

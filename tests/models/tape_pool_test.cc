@@ -45,6 +45,47 @@ TEST(TapePool, GivesTheSameBitsAsATapeOfItsOwn) {
   }
 }
 
+TEST(TapePool, WhatIsSharedIsMadeOnceForEveryVersionOfTheWeights) {
+  TapePool pool;
+  const int model = 0, another = 0;
+  int made = 0;
+  const auto ask = [&](const void* of, std::uint64_t version) {
+    return *pooled<int>(of, version, [&] { return ++made; });
+  };
+  EXPECT_EQ(ask(&model, 1), 1);  // no pool is in force
+  EXPECT_EQ(ask(&model, 1), 2);
+  const TapePoolScope scope(pool);
+  EXPECT_EQ(ask(&model, 1), 3);
+  EXPECT_EQ(ask(&model, 1), 3);
+  EXPECT_EQ(ask(&another, 1), 4);
+  EXPECT_EQ(ask(&model, 2), 5);
+  EXPECT_EQ(ask(&model, 2), 5);
+}
+
+// Norms of values are made with the weights as they are, not as they were for the batch before.
+TEST(TapePool, NormsFollowTheWeights) {
+  Parameters parameters;
+  const auto model = make_model(Builder(parameters, RandomKey(3)), small_model("transformer"));
+  const std::vector<SequencePair> pairs = some_pairs();
+  TapePool pool;
+  const TapePoolScope scope(pool);
+  const auto norm = [&] {
+    const std::vector<std::int32_t> row = {0}, previous = {0};
+    const std::unique_ptr<Decoding> decoding =
+        model->decode(make_batch({&pairs[0], 1}, {}), {.keeps = Keeps::kEverything});
+    decoding->step(row, row, previous);
+    return decoding->looked(0, row).cross.norms.data<float>()[0];
+  };
+  const float before = norm();
+  EXPECT_EQ(norm(), before);
+  for (Parameter& parameter : parameters) {
+    if (parameter.name.find("cross.output") == std::string::npos) continue;
+    for (std::int64_t i = 0; i < parameter.value.size(); ++i) parameter.value.data<float>()[i] *= 2;
+    ++parameter.version;
+  }
+  EXPECT_NEAR(norm(), 2 * before, 1e-5f * before);
+}
+
 TEST(TapePool, ATapeIsUsedByOneDecodingAtATimeAndByItsModelAgain) {
   TapePool pool;
   const int model = 0, another = 0;

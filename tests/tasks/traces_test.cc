@@ -195,9 +195,10 @@ TEST_F(TracesTest, StayWithinASizeAndKeepTheFirst) {
   std::uint64_t header = 0, data = 0;
   std::vector<std::uint64_t> sizes;
   for (const TraceItem& each : all.trace().items) {
-    header += size_of(each).header;
-    data += size_of(each).data;
-    sizes.push_back(size_of(each).data);
+    const TraceRecord record(each, sizes.size());
+    header += record.header;
+    data += record.data;
+    sizes.push_back(record.data);
   }
   const std::string bytes = all.trace().bytes();
   EXPECT_LE(bytes.size(), header + data + 1024);

@@ -91,13 +91,15 @@ class REGARD_API MultiHead {
   // How long each value is behind the part of the output's matrix that is its head's, |v·W|: f32 [batch, heads, keys].
   Tensor value_lengths(const MultiHeadMemory& memory) const;
   // The same of values [batch, heads of keys, keys, width] of each part, by what length_maps() made: W·Wᵀ of every
-  // head, f32 [heads, width of a value, the same].
+  // head, as products like to read it, f32 [heads, any].
   Tensor value_lengths(std::span<const Tensor> values, const Tensor& length_maps) const;
   Tensor length_maps(Tape& tape) const;
-  // The same of `count` values of one head, one behind another.
-  void value_lengths(const float* values, std::int64_t count, const float* length_map, float* lengths) const;
+  // The same of `count` values of one head, `stride` floats apart.
+  void value_lengths(const float* values, std::int64_t count, std::int64_t stride, const Tensor& length_maps,
+                     std::int64_t head, float* lengths) const;
 
   const MultiHeadSettings& settings() const { return settings_; }
+  const Linear& output() const { return output_; }
 
   // What it is made of, for a decoder that keeps keys and values in its own way: there, if one mechanism that compares
   // rows serves all heads and none share keys. Heads stand side by side in what the maps give.
