@@ -29,7 +29,7 @@ WORD = re.compile(r"[\u3400-\u9fff\U00020000-\U0003ffff]|[^\W\u3400-\u9fff]+|[^\
 COPIES = 4  # of the texts that are aligned among those to learn from: they are longer, and few
 MODEL = ["--model", "transformer-tiny", "--encoder-layers", "1", "--attention", "additive", "--tokenizer", "words",
          "--valid-every", "9999u"]
-BUILTIN = {"layers": 2, "heads": 4, "train": ["--batch-tokens", "2048", "--stop-after", "2000u"]}
+BUILTIN = {"layers": 2, "heads": 4, "train": ["--batch-tokens", "2048", "--stop-after", "3200u"]}
 GOLD = {"layers": 1, "heads": 2, "train": ["--hidden", "64", "--ffn", "128", "--vocabulary", "30000", "--lower",
                                            "--longest-text", "250", "--batch-tokens", "4096", "--warmup", "200",
                                            "--rate", "0.006", "--guide", "2", "--stop-after", "2400u"]}
