@@ -1,10 +1,11 @@
-"""Quality on Multi30k, English to German: trains, chooses on val, translates test2016 once, a seed after the other.
+"""Quality on Multi30k, English to German: trains, chooses on val and, if it is told to, translates test2016.
 
-    bench/multi30k.py PROGRAM DATA OUT [--model transformer-tiny|gru-attention] [--seeds 1 2 3] [-- TRAIN FLAGS…]
+    bench/multi30k.py PROGRAM DATA OUT [--model transformer-tiny|gru-attention] [--seeds 1 2 3] [--test] [-- TRAIN FLAGS…]
 
 DATA holds train, val and test_2016_flickr as X.en.gz and X.de.gz (github.com/multi30k/dataset, research only). Text is
 normalised, cut and lower-cased as Moses does it (sacremoses); BLEU is that of the words so cut, as the papers have it, and
-13a of the text put together again. A run that was stopped goes on. Needs sacremoses and sacrebleu.
+13a of the text put together again. Settings are to be compared by val, without --test; what was chosen is then tested
+once. A run that was stopped goes on, one that has ended is not made again. Needs sacremoses and sacrebleu.
 """
 
 import argparse
@@ -38,6 +39,7 @@ parser.add_argument("out", type=Path)
 parser.add_argument("--model", choices=RECIPES, default="transformer-tiny")
 parser.add_argument("--seeds", type=int, nargs="+", default=[1, 2, 3])
 parser.add_argument("--beam", default="5")
+parser.add_argument("--test", action="store_true", help="translate test2016, too")
 options, more = parser.parse_args(given[:cut]), given[cut + 1:]
 options.out.mkdir(parents=True, exist_ok=True)
 
@@ -56,10 +58,20 @@ def prepared(name, language):
 
 files = {(name, language): prepared(name, language)
          for name in ("train", "val", "test_2016_flickr") for language in ("en", "de")}
-with gzip.open(options.data / "test_2016_flickr.de.gz", "rt", encoding="utf-8") as lines:
-    plain = [line.strip() for line in lines]
-cut_right = Path(files["test_2016_flickr", "de"]).read_text(encoding="utf-8").splitlines()
 join = MosesDetokenizer(lang="de")
+
+
+def scores_of(model, name):
+    """BLEU of words as Moses cuts them, and of the text by 13a."""
+    with open(files[name, "en"], "rb") as source:
+        found = subprocess.run([options.program, "translate", "-m", str(model), "--beam", options.beam], stdin=source,
+                               capture_output=True, check=True).stdout.decode().splitlines()
+    with gzip.open(options.data / f"{name}.de.gz", "rt", encoding="utf-8") as lines:
+        plain = [line.strip() for line in lines]
+    right = Path(files[name, "de"]).read_text(encoding="utf-8").splitlines()
+    return (sacrebleu.corpus_bleu(found, [right], tokenize="none", force=True).score,
+            sacrebleu.corpus_bleu([join.detokenize(line.split()) for line in found], [plain], lowercase=True).score)
+
 
 recipe = options.out / f"{options.model}.ini"
 recipe.write_text("\n".join(RECIPES[options.model].split()) + "\n", encoding="utf-8")
@@ -71,13 +83,10 @@ for seed in options.seeds:
                     "--valid", files["val", "en"], files["val", "de"], "--model", options.model, "--bleu", "none",
                     "--config", str(recipe), "--seed", str(seed), "--out", str(model), "--resume", *more], check=True)
     hours = (time.monotonic() - begin) / 3600
-    with open(files["test_2016_flickr", "en"], "rb") as source:
-        found = subprocess.run([options.program, "translate", "-m", str(model), "--beam", options.beam], stdin=source,
-                               capture_output=True, check=True).stdout.decode().splitlines()
-    by_words = sacrebleu.corpus_bleu(found, [cut_right], tokenize="none", force=True).score
-    by_text = sacrebleu.corpus_bleu([join.detokenize(line.split()) for line in found], [plain], lowercase=True).score
+    for name in ["val", "test_2016_flickr"] if options.test else ["val"]:
+        by_words, by_text = scores_of(model, name)
+        print(json.dumps({"model": options.model, "seed": seed, "hours": round(hours, 2), "of": name,
+                          "bleu_moses_lower": round(by_words, 2), "bleu_13a_lower": round(by_text, 2)}), flush=True)
     scores.append(by_words)
-    print(json.dumps({"model": options.model, "seed": seed, "hours": round(hours, 2), "bleu_moses_lower": round(by_words, 2),
-                      "bleu_13a_lower": round(by_text, 2)}), flush=True)
 if len(scores) > 1:
     print(f"mean {statistics.mean(scores):.2f}, from {min(scores):.2f} to {max(scores):.2f}")
