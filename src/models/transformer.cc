@@ -227,6 +227,7 @@ namespace {
 
 std::vector<Tensor> all_weights(const std::vector<MultiHeadTrace>& layers) {
   std::vector<Tensor> made;
+  made.reserve(layers.size());
   for (const MultiHeadTrace& layer : layers) made.push_back(layer.all_weights());
   return made;
 }

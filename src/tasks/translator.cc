@@ -238,6 +238,7 @@ std::vector<Translator::Translation> Translator::translate(std::span<const std::
     p += parts;
   }
   std::vector<Result> copies;
+  copies.reserve(results.size());
   for (const Result* each : results) copies.push_back({.text = {}, .tokens = each->tokens, .parts = each->parts});
   std::vector<Looked> looked =
       put_together(pairs_of(whole, copies, tokens), copies, maps, settings.keeps == Keeps::kEverything);
