@@ -67,6 +67,7 @@ HWY_AFTER_NAMESPACE();
 #if HWY_ONCE
 
 #include <algorithm>
+#include <cassert>
 #include <cstring>
 #include <typeinfo>
 
@@ -82,7 +83,8 @@ HWY_EXPORT(SumSlots);
 
 constexpr std::int64_t kPanel = static_cast<std::int64_t>(kPanelWidth);
 
-std::int64_t whole_panels(std::int64_t keys) { return (keys + kPanel - 1) / kPanel * kPanel; }
+std::int64_t whole_panels(std::int64_t keys) { return KeptScores::wide(keys); }
+static_assert(kPanel == 16);
 
 std::size_t size(std::int64_t x) { return static_cast<std::size_t>(x); }
 
@@ -165,6 +167,9 @@ void attend_kept(const Mechanism& mechanism, const KeptKeys& kept, Rows queries,
   const auto count = static_cast<std::int64_t>(queries.count), rows = count * heads;
   const AttendSizes sizes{.heads = heads, .groups = heads, .width = width, .key_width = width, .values = value_width};
 
+  const bool keeps = look.kept.data != nullptr;
+  assert(!keeps || (look.kept.rows == rows && look.kept.keys == look.keys));
+  const std::int64_t wide = KeptScores::wide(look.keys);
   const std::int64_t columns = whole_panels(look.slots == nullptr ? std::min(look.keys, kKeyTile) : kept.slots());
   const std::int64_t aside = look.slots == nullptr ? 0 : rows * kKeyTile;  // scores in the order of a row's own keys
   static thread_local Scratch scratch;
@@ -201,8 +206,12 @@ void attend_kept(const Mechanism& mechanism, const KeptKeys& kept, Rows queries,
         for (std::int64_t j = 0; j < keys; ++j) to[j] = from[slots[j]];
       }
     }
-    if (look.scores != nullptr) {
-      scaled_copy(s, 1.0f, Tile{look.scores + kBeforeScores + first, size(rows), size(keys), size(look.stride)});
+    if (keeps && size(wide) == s.stride) {
+      std::copy_n(s.data, rows * wide, look.kept.scores(0));
+    } else if (keeps) {  // whole panels of each row: what is behind its keys is not looked at
+      for (std::int64_t row = 0; row < rows; ++row) {
+        std::copy_n(s.row(size(row)), whole_panels(keys), look.kept.scores(row) + first);
+      }
     }
     align.absorb(s, peak, mass, factor);
     if (first > 0) scale_rows(out, factor);
@@ -228,11 +237,9 @@ void attend_kept(const Mechanism& mechanism, const KeptKeys& kept, Rows queries,
   align.settle(size(rows), peak, mass, factor);
   scale_rows(out, factor);
   plain_zeros(Tile{out.data, 1, size(rows * value_width), size(rows * value_width)});
-  if (look.scores == nullptr) return;
-  for (std::int64_t row = 0; row < rows; ++row) {
-    look.scores[row * look.stride] = peak[row];
-    look.scores[row * look.stride + 1] = mass[row];  // which is τ now
-  }
+  if (!keeps) return;
+  std::copy_n(peak, rows, look.kept.peaks());
+  std::copy_n(mass, rows, look.kept.taus());  // which it is now
 }
 
 void weigh_kept(const Mechanism& mechanism, Tile scores, const float* peaks, const float* taus) {

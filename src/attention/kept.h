@@ -48,15 +48,24 @@ class KeptKeys {
   Tensor keys_, values_;  // [heads, room/16, width, 16] and [heads, room, value_width]
 };
 
+// What weights are made of, in one piece of memory: peaks and τ of all rows, then scores, 16 columns at a time, so that
+// they are copied from the cache as a whole. weigh_kept makes weights of those rows that somebody looks at.
+struct KeptScores {
+  float* data = nullptr;            // null: nobody will look
+  std::int64_t rows = 0, keys = 0;  // head h of row r is row r·heads + h
+
+  static std::int64_t wide(std::int64_t keys) { return (keys + 15) / 16 * 16; }
+  static std::int64_t size(std::int64_t rows, std::int64_t keys) { return wide(2 * rows) + rows * wide(keys); }
+  float* peaks() const { return data; }
+  float* taus() const { return data + rows; }
+  float* scores(std::int64_t row) const { return data + wide(2 * rows) + row * wide(keys); }
+};
+
 struct KeptLook {
   std::int64_t keys = 0;                // that every row sees
   const std::int32_t* slots = nullptr;  // [rows, keys]: where the keys of a row stand, in its order; null: 0, 1, 2, …
-  // If it is not null: what the weights are made of. Of head h of row r, from scores + (r·heads + h)·stride on, its
-  // peak and τ and then its scores; weigh_kept makes weights of them, of those rows that somebody looks at.
-  float* scores = nullptr;
-  std::int64_t stride = 0;
+  KeptScores kept = {};                 // where scores go
 };
-constexpr std::int64_t kBeforeScores = 2;
 
 // queries [rows, heads · width] and context [rows, heads · value_width], both dense.
 void attend_kept(const Mechanism& mechanism, const KeptKeys& kept, Rows queries, const KeptLook& look, Tile context);

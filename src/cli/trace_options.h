@@ -16,21 +16,23 @@ namespace regard::cli {
 
 struct TraceOptions {
   std::string path;
-  std::string maps = "all";
+  std::string maps;  // not said: cross
   bool beam = false, erasure = false;
 
   bool asked() const { return !path.empty(); }
-  Keeps keeps() const { return maps == "all" ? Keeps::kEverything : Keeps::kSource; }  // of a search
-  TraceSettings settings() const { return {.everywhere = maps == "all", .erasure = erasure}; }
+  Keeps keeps() const {  // of a search
+    return maps == "all" ? Keeps::kMaps : maps == "norms" ? Keeps::kEverything : Keeps::kSource;
+  }
+  TraceSettings settings() const { return {.maps = keeps(), .erasure = erasure}; }
 
   void add(CLI::App& app, bool searches) {
     app.add_option("--trace", path,
                    "write the weights of all layers and heads, for regard view and other programs (docs/trace.md)")
         ->option_text("FILE");
     app.add_option("--trace-maps", maps,
-                   "in the trace: cross, where the source was looked at, or all, also what encoder and decoder looked\n"
-                   "at of themselves, and lengths of values (all)")
-        ->check(CLI::IsMember({"all", "cross"}))
+                   "in the trace: cross, where the source was looked at; all, also what encoder and decoder looked at\n"
+                   "of themselves; norms, also lengths of values (cross)")
+        ->check(CLI::IsMember({"cross", "all", "norms"}))
         ->option_text("KIND");
     if (searches) app.add_flag("--trace-beam", beam, "in the trace: what the search wrote, step after step");
     app.add_flag(
@@ -39,7 +41,7 @@ struct TraceOptions {
   }
 
   void check_asked(const char* command) const {
-    check(asked() || maps == "all", command, ": --trace-maps is for --trace");
+    check(asked() || maps.empty(), command, ": --trace-maps is for --trace");
     check(asked() || !beam, command, ": --trace-beam is for --trace");
     check(asked() || !erasure, command, ": --erasure is for --trace");
   }

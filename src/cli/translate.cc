@@ -273,7 +273,7 @@ const AddCommand translate({
     .summary = "translate lines with a trained model, and show where it looked",
     .example = "regard translate -m m.model --map '他们在看。'\n"
                "regard translate -m a.model -m b.model --beam 8 --n-best 3 < lines.zh > lines.en\n"
-               "regard translate -m m.model --trace a.trace --erasure '他们在看。'",
+               "regard translate -m m.model --trace a.trace --trace-maps all --erasure '他们在看。'",
     .build = [](CLI::App& app) -> Run {
       auto options = std::make_shared<Options>();
       Translator::Settings& search = options->search;

@@ -116,7 +116,7 @@ const AddCommand view({
     .summary = "show where a model looked: in the terminal, as a picture or as a page",
     .example = "regard view '他们在看书。' -o map.html\n"
                "regard view -m zh-en.model '他们在看书。' 'They are reading.' --view lines -o lines.svg\n"
-               "regard view a.trace --map encoder --view heads -o heads.svg\n"
+               "regard view a.trace --view heads -o heads.svg\n"
                "regard view a.trace --view row --token it -o it.png",
     .build = [](CLI::App& app) -> Run {
       auto options = std::make_shared<Options>();

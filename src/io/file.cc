@@ -172,16 +172,18 @@ void FileWriter::write(std::span<const std::byte> bytes) {
 }
 
 void BufferedWriter::write(std::span<const std::byte> bytes) {
-  held_.reserve(kMost);
-  while (!bytes.empty()) {
-    const std::span<const std::byte> some = bytes.first(std::min(bytes.size(), kMost - held_.size()));
-    held_.insert(held_.end(), some.begin(), some.end());
-    bytes = bytes.subspan(some.size());
-    if (held_.size() == kMost) flush();
+  if (bytes.size() >= kLarge) {
+    flush();
+    out_.write(bytes);
+    return;
   }
+  held_.reserve(kMost);
+  if (held_.size() + bytes.size() > kMost) flush();
+  held_.insert(held_.end(), bytes.begin(), bytes.end());
 }
 
 void BufferedWriter::flush() {
+  if (held_.empty()) return;
   out_.write(std::span<const std::byte>(held_));
   held_.clear();
 }

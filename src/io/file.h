@@ -77,6 +77,7 @@ class BufferedWriter {
 
  private:
   static constexpr std::size_t kMost = 256 << 10;  // stays in the cache
+  static constexpr std::size_t kLarge = 16 << 10;  // goes by itself: copying it would cost more than a call
   FileWriter& out_;
   std::vector<std::byte> held_;
 };

@@ -325,8 +325,13 @@ void quote(std::string_view text, std::string& out) {
   std::size_t begin = 0, at = 0;  // what is between them needs no change and goes as a whole
   while (at < text.size()) {
     const auto letter = static_cast<unsigned char>(text[at]);
+    const bool plain = letter >= 0x20 && letter != '"' && letter != '\\';
+    if (plain && letter < 0x80) {
+      ++at;
+      continue;
+    }
     const utf8::Letter whole = utf8::read(text, at);
-    if (whole.valid && letter >= 0x20 && letter != '"' && letter != '\\') {
+    if (plain && whole.valid) {
       at += whole.length;
       continue;
     }

@@ -67,6 +67,8 @@ class Json {  // a place in a document, which lives as long as any place in it
 // What follows what is the caller's business.
 class JsonWriter {
  public:
+  // Behind what is there already, with room for so many bytes in all.
+  explicit JsonWriter(std::string before = "", std::size_t room = 0) : out_(std::move(before)) { out_.reserve(room); }
   JsonWriter& begin_object();
   JsonWriter& end_object();
   JsonWriter& begin_array();
@@ -82,6 +84,7 @@ class JsonWriter {
   JsonWriter& value(double number);        // the shortest text that reads as the same number; null if it is not finite
   JsonWriter& raw(std::string_view json);  // as it is
   const std::string& text() const { return out_; }
+  std::string take() { return std::move(out_); }
 
  private:
   void next();

@@ -217,7 +217,10 @@ void in_file_order(std::vector<FileTensor>& tensors) {
 
 std::string safetensors_header(const FileMetadata& metadata, const std::vector<FileTensor>& tensors,
                                std::string_view more) {
-  JsonWriter out;
+  std::size_t room = kLengthBytes + more.size();
+  for (const auto& [key, value] : metadata) room += key.size() + 2 * value.size() + 16;
+  for (const FileTensor& tensor : tensors) room += 2 * tensor.name.size() + 128;
+  JsonWriter out(std::string(kLengthBytes, '\0'), room);
   out.begin_object().key("__metadata__").begin_object();
   for (const auto& [key, value] : metadata) out.key(key).value(value);
   if (!more.empty()) out.raw(more);
@@ -233,14 +236,14 @@ std::string safetensors_header(const FileMetadata& metadata, const std::vector<F
     out.end_array().key("data_offsets").begin_array().value(begin).value(end).end_array().end_object();
     begin = end;
   }
-  std::string header = out.end_object().text();
+  std::string header = out.end_object().take();
+  static_assert(kLengthBytes == 8);
   header.append((8 - header.size() % 8) % 8, ' ');
-  check(header.size() <= Safetensors::kMostHeaderBytes, "a header of ", header.size(), " bytes for ", tensors.size(),
+  const std::uint64_t length = header.size() - kLengthBytes;
+  check(length <= Safetensors::kMostHeaderBytes, "a header of ", length, " bytes for ", tensors.size(),
         " tensors, at most ", Safetensors::kMostHeaderBytes);
-  const std::uint64_t length = header.size();
-  std::string front(kLengthBytes, '\0');
-  std::memcpy(front.data(), &length, kLengthBytes);
-  return front + header;
+  std::memcpy(header.data(), &length, kLengthBytes);
+  return header;
 }
 
 }  // namespace regard

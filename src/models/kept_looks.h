@@ -23,8 +23,9 @@ class KeptLooks {
   explicit KeptLooks(const AttentionShape& shape)
       : shape_(shape), mechanisms_(static_cast<std::size_t>(shape.layers), nullptr) {}
 
-  // What a step keeps is on the heap, or if there is a tape, in its memory.
-  void begin(std::int64_t rows, std::int64_t keys, Tape* memory = nullptr);
+  // At most so many keys. Rows that put scores come `together`. What a step keeps is on the heap, or if there is a
+  // tape, in its memory.
+  void begin(std::int64_t rows, std::int64_t keys, std::int64_t together = 1, Tape* memory = nullptr);
   // weights [items, heads, queries, keys]: query q of item i is row i·width + first + q.
   void add(std::int64_t layer, const Tensor& weights, std::int64_t width, std::int64_t first = 0);
 
@@ -32,8 +33,8 @@ class KeptLooks {
   void scored_by(std::int64_t layer, const Mechanism& mechanism) {
     mechanisms_[static_cast<std::size_t>(layer)] = &mechanism;
   }
-  // Where: of this row and those behind it.
-  void put_scores(std::int64_t layer, std::int64_t row, KeptLook& look) const;
+  // Where: of this row and those that come together with it.
+  KeptScores place(std::int64_t layer, std::int64_t row, std::int64_t keys) const;
 
   // path[t]: the row of step t. The first `keys` keys; 0 where a step had fewer.
   Tensor along(std::span<const std::int32_t> path, std::int64_t keys) const;
@@ -41,7 +42,12 @@ class KeptLooks {
  private:
   AttentionShape shape_;
   std::vector<const Mechanism*> mechanisms_;  // of each layer; null: it adds weights
-  std::vector<Tensor> steps_;                 // [layers, rows, heads, kBeforeScores + keys]
+  struct Step {
+    std::int64_t rows, keys, together;
+    Tensor scores;  // [layers, rows / together], a KeptScores each
+  };
+  KeptScores of(const Step& step, std::int64_t layer, std::int64_t row, std::int64_t keys) const;
+  std::vector<Step> steps_;
 };
 
 }  // namespace regard

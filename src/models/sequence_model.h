@@ -46,7 +46,9 @@ struct EveryMap {
   HeadMaps encoder = {}, decoder = {};  // of models that look at themselves: [source, source] and [steps, steps]
 };
 
-enum class Keeps { kNothing, kSource, kEverything };  // kSource: weights of the look at the source
+// What a decoding keeps of where it looked, each with what comes before it: weights of the look at the source, of looks
+// at itself, norms.
+enum class Keeps { kNothing, kSource, kMaps, kEverything };
 
 struct DecodeOptions {
   Keeps keeps = Keeps::kNothing;

@@ -299,16 +299,16 @@ class Transformer::Steps : public Decoding {
     const LossOptions no_options;
     Traces traces{.weights = true};
     const Var encoded =
-        model.encode(tape_, batch, Pass{no_options, batch.ids}, everything() ? &traces : nullptr, options.what_if);
-    if (everything()) {
+        model.encode(tape_, batch, Pass{no_options, batch.ids}, keeps_maps() ? &traces : nullptr, options.what_if);
+    if (keeps_norms()) {
       length_maps_ =
           pooled<LengthMaps>(&model.encoder_, LengthMaps::version(model), [&] { return LengthMaps(model, tape_); });
-      keep_encoder(traces);
       const AttentionShape shape = model.shape_of(LookKind::kCross);
       for (const std::int32_t length : lengths_) {
         cross_norms_.push_back(Tensor::empty({shape.layers, shape.heads, length}));
       }
     }
+    if (keeps_maps()) keep_encoder(traces);
     for (std::size_t i = 0; i < layers_.size(); ++i) {
       const MultiHead &cross = model.decoder_[i].cross, &self = model.decoder_[i].self;
       const auto layer = static_cast<std::int64_t>(i);
@@ -324,7 +324,7 @@ class Transformer::Steps : public Decoding {
         continue;
       }
       const MultiHeadMemory memory = cross.remember(encoded, encoded);
-      if (everything()) {
+      if (keeps_norms()) {
         const Tensor norms = cross.value_lengths(values_of(memory), length_maps_->cross[i]);
         for (std::size_t source = 0; source < lengths_.size(); ++source) {
           const Tensor own = item_of(std::span(&norms, 1), static_cast<std::int64_t>(source), lengths_[source]);
@@ -345,8 +345,8 @@ class Transformer::Steps : public Decoding {
     tape_.reset();
     if (rows_.sources_left()) leave();
     const std::int64_t count = rows_.count();
-    if (options_.keeps != Keeps::kNothing) cross_looks_.begin(count, longest_, &*looks_pooled_);
-    if (everything()) own_looks_.begin(count, rows_.step() + 1, &*looks_pooled_);
+    if (options_.keeps != Keeps::kNothing) cross_looks_.begin(count, longest_, rows_.width(), &*looks_pooled_);
+    if (keeps_maps()) own_looks_.begin(count, rows_.step() + 1, rows_.width(), &*looks_pooled_);
     const LossOptions no_options;
     const Pass pass{no_options, {}};
     Var x = model_.embed(tape_, model_.target_, model_.target_position_, rows_.words(tape_, {count, 1}), rows_.step());
@@ -365,10 +365,11 @@ class Transformer::Steps : public Decoding {
     const auto steps = static_cast<std::int64_t>(path.size());
     const std::int64_t length = lengths_[static_cast<std::size_t>(source)];
     EveryMap made{.cross = {.weights = cross_looks_.along(path, length)}};
-    if (!everything()) return made;
-    made.cross.norms = cross_norms_[static_cast<std::size_t>(source)];
+    if (!keeps_maps()) return made;
     made.encoder = encoder_maps_[static_cast<std::size_t>(source)];
     made.decoder.weights = own_looks_.along(path, steps);
+    if (!keeps_norms()) return made;
+    made.cross.norms = cross_norms_[static_cast<std::size_t>(source)];
     std::vector<Tensor> norms;
     for (std::size_t i = 0; i < layers_.size(); ++i) {
       std::vector<Tensor> values;
@@ -414,7 +415,8 @@ class Transformer::Steps : public Decoding {
     std::vector<Tensor> encoder, cross, self;
   };
 
-  bool everything() const { return options_.keeps == Keeps::kEverything; }
+  bool keeps_maps() const { return options_.keeps >= Keeps::kMaps; }  // its looks at itself
+  bool keeps_norms() const { return options_.keeps >= Keeps::kEverything; }
 
   static std::vector<Tensor> values_of(const MultiHeadMemory& memory) {
     std::vector<Tensor> values;
@@ -433,14 +435,15 @@ class Transformer::Steps : public Decoding {
     if (traces.encoder.empty()) return;
     const std::vector<Tensor> weights = all_weights(traces.encoder);
     std::vector<Tensor> norms;
-    for (std::size_t i = 0; i < traces.encoder.size(); ++i) {
+    for (std::size_t i = 0; i < traces.encoder.size() && keeps_norms(); ++i) {
       norms.push_back(
           model_.encoder_[i].self.value_lengths(values_of(traces.encoder_read[i]), length_maps_->encoder[i]));
     }
     parallel(lengths_.size(), [&](std::size_t source) {
       const std::int64_t length = lengths_[source];
       const auto item = static_cast<std::int64_t>(source);
-      encoder_maps_[source] = {item_of(weights, item, length, length), item_of(norms, item, length)};
+      encoder_maps_[source] = {item_of(weights, item, length, length),
+                               keeps_norms() ? item_of(norms, item, length) : Tensor()};
     });
   }
 
@@ -457,7 +460,7 @@ class Transformer::Steps : public Decoding {
         const std::int64_t row = static_cast<std::int64_t>(source) * encoded[1] + t;
         to[source].put(t, keys.value().data<float>() + row * keys[2], values.value().data<float>() + row * values[2]);
       }
-      if (!everything()) return;
+      if (!keeps_norms()) return;
       const Tensor& norms = cross_norms_[source];
       for (std::int64_t head = 0; head < norms[1]; ++head) {
         const Rows own = to[source].values(head, 0, lengths_[source]);
@@ -497,7 +500,7 @@ class Transformer::Steps : public Decoding {
       own[static_cast<std::size_t>(rows_.source(row / rows_.width()))].put(
           slots_.own(row), keys.value().data<float>() + row * keys[2], values.value().data<float>() + row * values[2]);
     }
-    if (everything()) {  // of those that led to a result the lengths will be asked, when their slots may have others
+    if (keeps_norms()) {  // of those that led to a result the lengths will be asked, when their slots may have others
       layers_[at].self.resize(1);
       layers_[at].self[0].groups = heads.settings().heads;
       layers_[at].self[0].values.add(values.value(), &*looks_pooled_);
@@ -507,7 +510,7 @@ class Transformer::Steps : public Decoding {
     return look(heads, x, own, [&](std::int64_t place) {
       const std::int64_t row = place * rows_.width();
       KeptLook asked{.keys = rows_.step() + 1, .slots = slots_.in_order() ? nullptr : slots_.of(row)};
-      if (everything()) own_looks_.put_scores(static_cast<std::int64_t>(at), row, asked);
+      if (keeps_maps()) asked.kept = own_looks_.place(static_cast<std::int64_t>(at), row, asked.keys);
       return asked;
     });
   }
@@ -516,7 +519,7 @@ class Transformer::Steps : public Decoding {
     return look(model_.decoder_[at].cross, x, layers_[at].source, [&](std::int64_t place) {
       KeptLook asked{.keys = rows_.lengths()[static_cast<std::size_t>(place)]};
       if (options_.keeps != Keeps::kNothing) {
-        cross_looks_.put_scores(static_cast<std::int64_t>(at), place * rows_.width(), asked);
+        asked.kept = cross_looks_.place(static_cast<std::int64_t>(at), place * rows_.width(), asked.keys);
       }
       return asked;
     });
@@ -556,11 +559,11 @@ class Transformer::Steps : public Decoding {
       extend(cached[i].tokens, memory.parts[i].tokens);
     }
     AttendOptions asked{.first_query = rows_.step(), .draws = false};
-    asked.weights = everything();
+    asked.weights = keeps_maps();
     const std::optional<Edits> edits = edits_of(options_.what_if, place(LookKind::kDecoder, at, 1, rows_.step() + 1));
     if (edits) asked.edits = &*edits;
     const MultiHeadResult read = heads.read(x, memory, asked);
-    if (everything()) {
+    if (keeps_maps()) {
       own_looks_.add(static_cast<std::int64_t>(at), read.trace.all_weights(), 1);
     }
     for (const MultiHeadMemory::Part& part : memory.parts) {  // the next layer's go where these are in the cache

@@ -77,7 +77,7 @@ ErasedLine erased(std::string_view line, const std::vector<Translator::Part>& pa
 
 std::vector<std::optional<TraceErasure>> erasures(const Translator& translator, std::span<const std::string> lines,
                                                   std::span<const Translator::Result> results,
-                                                  std::span<const Translator::Looked> looked,
+                                                  std::span<const std::shared_ptr<const Translator::Looked>> looked,
                                                   const AlignmentChoice& choice, const ErasureSettings& settings,
                                                   std::int64_t batch_tokens, const Context& context) {
   check(lines.size() == results.size() && lines.size() == looked.size(), "erasure: ", lines.size(), " lines, ",
@@ -90,7 +90,7 @@ std::vector<std::optional<TraceErasure>> erasures(const Translator& translator, 
   std::vector<std::size_t> counts(lines.size(), 0);
   for (std::size_t i = 0; i < lines.size(); ++i) {
     const TextPair pair{.source = lines[i], .target = results[i].text};
-    const PairUnits units = units_of(translator, pair, looked[i], AlignmentLevel::kWord, settings.words);
+    const PairUnits units = units_of(translator, pair, *looked[i], AlignmentLevel::kWord, settings.words);
     const auto count =
         static_cast<std::size_t>(erased_words(static_cast<std::int64_t>(units.source.size()), settings.share));
     counts[i] = count;
@@ -102,7 +102,7 @@ std::vector<std::optional<TraceErasure>> erasures(const Translator& translator, 
       texts.push_back(std::move(line.text));
       forced.push_back({.text = results[i].text, .tokens = results[i].tokens, .parts = std::move(line.parts)});
     };
-    const Split words = split(unit_weights(looked[i], units, choice), count);
+    const Split words = split(unit_weights(*looked[i], units, choice), count);
     add({});
     add(words.most);
     const RandomKey key = RandomKey(settings.seed).at(XXH3_64bits(lines[i].data(), lines[i].size()));

@@ -43,7 +43,7 @@ ErasedLine erased(std::string_view line, const std::vector<Translator::Part>& pa
 // `looked`: where the model looked in each pair.
 std::vector<std::optional<TraceErasure>> erasures(const Translator& translator, std::span<const std::string> lines,
                                                   std::span<const Translator::Result> results,
-                                                  std::span<const Translator::Looked> looked,
+                                                  std::span<const std::shared_ptr<const Translator::Looked>> looked,
                                                   const AlignmentChoice& choice, const ErasureSettings& settings = {},
                                                   std::int64_t batch_tokens = 4096, const Context& context = {});
 

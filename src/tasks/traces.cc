@@ -41,6 +41,7 @@ std::int64_t word_of(const Token& token, const std::vector<TextUnit>& words) {
 TraceAxis axis_of(const char* name, const std::string& text, const std::vector<Token>& tokens,
                   const std::vector<TextUnit>& words, const Tokenizer& tokenizer) {
   TraceAxis made{.name = name, .text = text};
+  made.tokens.reserve(tokens.size() + 2);  // an end or a begin will come
   for (const Token& token : tokens) {
     made.tokens.push_back({.text = tokenizer.piece(token.id),
                            .begin = border_before(text, token.begin),
@@ -50,22 +51,25 @@ TraceAxis axis_of(const char* name, const std::string& text, const std::vector<T
   return made;
 }
 
-void add_map(TraceItem& item, const char* name, const char* rows, const char* columns, const HeadMaps& maps) {
-  if (!maps.weights.defined() || maps.weights[0] == 0) return;
-  item.maps.push_back({.name = name, .rows = rows, .columns = columns, .weights = maps.weights, .norms = maps.norms});
+void add_map(TraceItem& item, const char* name, const char* rows, const char* columns, const Tensor& weights,
+             const Tensor& norms) {
+  if (!weights.defined() || weights[0] == 0) return;
+  item.maps.push_back({.name = name, .rows = rows, .columns = columns, .weights = weights, .norms = norms});
 }
 
 TraceItem item_of(const Translator& translator, const std::string& line, const Translator::Result& result,
-                  const Translator::Looked& looked, WordCut cut, const std::optional<AlignmentChoice>& choice) {
-  const PairUnits words =
-      units_of(translator, {.source = line, .target = result.text}, looked, AlignmentLevel::kWord, cut);
+                  const Translator::Looked& looked, const TraceSettings& settings,
+                  const std::optional<AlignmentChoice>& choice) {
+  const PairUnits words = units_of(translator, {.source = line, .target = result.text}, looked, AlignmentLevel::kWord,
+                                   settings.alignment.words);
   TraceItem item{.axes = {axis_of("source", line, looked.source, words.source, translator.source()),
                           axis_of("target", result.text, looked.target, words.target, translator.target())},
                  .maps = {}};
   const auto special = [](const Tokenizer& tokenizer, std::int32_t id, std::size_t at) {
     return TraceToken{.text = tokenizer.piece(id), .begin = at, .end = at};
   };
-  if (looked.decoder.weights.defined()) {
+  const bool at_itself = settings.maps >= Keeps::kMaps && looked.decoder.weights.defined();
+  if (at_itself) {
     TraceAxis written = item.axes[1];
     written.name = "written";
     written.tokens.insert(written.tokens.begin(), special(translator.target(), translator.target().special().begin, 0));
@@ -73,10 +77,14 @@ TraceItem item_of(const Translator& translator, const std::string& line, const T
   }
   item.axes[0].tokens.push_back(special(translator.source(), translator.source().special().end, line.size()));
   item.axes[1].tokens.push_back(special(translator.target(), translator.target().special().end, result.text.size()));
-  add_map(item, "cross", "target", "source", {.weights = looked.weights, .norms = looked.norms});
-  add_map(item, "encoder", "source", "source", looked.encoder);
-  add_map(item, "decoder", "written", "written", looked.decoder);
-  if (looked.decoder.weights.defined()) item.maps.back().causal = true;
+  const bool norms = settings.maps >= Keeps::kEverything;
+  const auto norms_of = [&](const Tensor& all) { return norms ? all : Tensor(); };
+  add_map(item, "cross", "target", "source", looked.weights, norms_of(looked.norms));
+  if (at_itself) {
+    add_map(item, "encoder", "source", "source", looked.encoder.weights, norms_of(looked.encoder.norms));
+    add_map(item, "decoder", "written", "written", looked.decoder.weights, norms_of(looked.decoder.norms));
+    item.maps.back().causal = true;
+  }
   if (choice) {
     item.choice = TraceChoice{.map = "cross", .layer = choice->layer, .head = choice->head, .shift = choice->shift};
   }
@@ -86,10 +94,10 @@ TraceItem item_of(const Translator& translator, const std::string& line, const T
 
 // What the maps of a result will take, before they are made.
 std::uint64_t bytes_ahead(const Translator& translator, const std::string& line, const Translator::Result& result,
-                          bool everywhere) {
+                          Keeps maps) {
   const AttentionShape shape = translator.attention_shape();
   const ModelSettings& model = translator.model_settings();
-  const bool transformer = everywhere && model.family == "transformer";
+  const bool transformer = maps >= Keeps::kMaps && model.family == "transformer";
   const auto rows = static_cast<double>(result.tokens.size() + 1),
              columns = static_cast<double>(
                  (result.looked ? result.looked->source.size() : translator.source().encode(line).size()) + 1);
@@ -109,16 +117,15 @@ std::vector<TraceItem> traces_of(const Translator& translator, std::span<const s
                                  const Context& context) {
   std::optional<AlignmentChoice> choice;
   if (translator.attention_shape().layers > 0) choice = choice_of(translator, settings.alignment);
-  const std::vector<Translator::Looked> looked =
-      settings.everywhere ? translator.look_everywhere(lines, results, settings.batch_tokens, context)
-                          : translator.look(lines, results, settings.batch_tokens, context);
+  const std::vector<std::shared_ptr<const Translator::Looked>> looked =
+      translator.look(lines, results, settings.maps, settings.batch_tokens, context);
   std::vector<std::optional<TraceErasure>> erasing(lines.size());
   if (settings.erasure && choice) {
     erasing = erasures(translator, lines, results, looked, *choice, settings.erasing, settings.batch_tokens, context);
   }
   std::vector<TraceItem> made(lines.size());
   parallel(lines.size(), [&](std::size_t i) {
-    made[i] = item_of(translator, lines[i], results[i], looked[i], settings.alignment.words, choice);
+    made[i] = item_of(translator, lines[i], results[i], *looked[i], settings, choice);
     made[i].erasure = erasing[i];
   });
   return made;
@@ -155,7 +162,7 @@ void TraceCollector::add(const Translator& translator, std::span<const std::stri
     std::uint64_t ahead = 0;
     std::size_t end = begin;
     while (left_out_ == 0 && end < lines.size() && end - begin < kTogether) {
-      ahead += bytes_ahead(translator, lines[end], results[end], settings_.everywhere);
+      ahead += bytes_ahead(translator, lines[end], results[end], settings_.maps);
       if (data_ + ahead > most_) break;
       ++end;
     }

@@ -26,7 +26,7 @@ namespace regard {
 
 struct TraceSettings {
   AlignmentSettings alignment = {};  // how words are cut; a layer, head or shift instead of the model's choice
-  bool everywhere = true;            // also where the model looked at itself, and norms
+  Keeps maps = Keeps::kEverything;   // which
   bool erasure = false;
   ErasureSettings erasing = {};
   std::int64_t batch_tokens = 1024;  // a pass keeps all it made until it ends: more together only takes more memory

@@ -144,16 +144,31 @@ void Translator::Impl::force(const std::vector<SequencePair>& pairs, std::int64_
   });
 }
 
-// Lines and results as the model sees them, a pair a part.
-struct Translator::Pairs {
-  struct Place {  // of a part: where its first row and column are in the map of the whole
-    std::size_t line;
-    std::int64_t row, column;
+// A line and its result as the model sees them.
+struct Translator::LineParts {
+  struct Size {  // tokens of a part, without ends
+    std::int64_t rows, columns;
   };
-  std::vector<Place> places;
-  std::vector<SequencePair> pairs;
-  std::vector<std::vector<Token>> sources;  // of each line
+  std::vector<Size> sizes;
+  std::vector<Token> source;  // of all parts
 };
+
+namespace {
+
+// One more part of a line, behind those that the result has.
+void add_part(Translator::Result& result, const TextPart& part, const Hypothesis& found, const Tokenizer& target) {
+  const std::size_t begin = join(result.text, target.decode(found.words));
+  for (Token token : target.places(found.words)) {
+    token.begin += static_cast<std::uint32_t>(begin);
+    token.end += static_cast<std::uint32_t>(begin);
+    result.tokens.push_back(token);
+  }
+  result.log_probability += found.log_probability;
+  result.score += found.score;
+  result.parts.push_back({part.begin, part.end, found.words.size()});
+}
+
+}  // namespace
 
 std::vector<Translator::Translation> Translator::translate(std::span<const std::string> lines, const Settings& settings,
                                                            const Context& context) const {
@@ -161,27 +176,26 @@ std::vector<Translator::Translation> Translator::translate(std::span<const std::
   const TapePoolScope tapes(impl_->tapes);
   const std::int64_t longest_line = settings.longest_line > 0 ? settings.longest_line : impl_->members[0]->longest;
   check(longest_line >= 1, "translate: lines of at most ", longest_line, " tokens, expected 1 or more");
-  struct Place {
-    std::size_t line;
-    TextPart part;
-  };
-  std::vector<Place> places;
+  std::vector<TextPart> parts;                       // of all lines
+  std::vector<std::size_t> first(lines.size() + 1);  // of each line, among all parts
   std::vector<SequencePair> pairs;
   std::vector<RandomKey> keys;
   std::vector<std::vector<Token>> encoded(lines.size());
   parallel(lines.size(), [&](std::size_t i) { encoded[i] = source().encode(lines[i]); });
   for (std::size_t i = 0; i < lines.size(); ++i) {
+    first[i] = parts.size();
     const std::vector<Token>& tokens = encoded[i];
     if (tokens.empty()) continue;
-    const std::vector<TextPart> parts = cut_long(lines[i], tokens, static_cast<std::size_t>(longest_line));
-    for (const TextPart& part : parts) {
+    const std::vector<TextPart> own = cut_long(lines[i], tokens, static_cast<std::size_t>(longest_line));
+    for (const TextPart& part : own) {
       const std::string_view text = std::string_view(lines[i]).substr(part.begin, part.end - part.begin);
-      places.push_back({i, part});
+      parts.push_back(part);
       keys.push_back(RandomKey(settings.seed).at(XXH3_64bits(text.data(), text.size())));
-      pairs.push_back({pairs.size(), parts.size() == 1 ? ids_of(tokens) : source().ids(text)});
+      pairs.push_back({pairs.size(), own.size() == 1 ? ids_of(tokens) : source().ids(text)});
       pairs.back().source.push_back(source().special().end);
     }
   }
+  first[lines.size()] = parts.size();
   check((settings.what_if == nullptr && settings.prefix.empty()) || (pairs.size() == 1 && !settings.sample),
         "translate: a what-if or a prefix is of one line, got ", lines.size(), " lines in ", pairs.size(), " parts");
   const LengthLimit limit{.words = settings.longest};
@@ -200,51 +214,24 @@ std::vector<Translator::Translation> Translator::translate(std::span<const std::
                                                     .what_if = settings.what_if},
                                                    settings.batch_tokens, context, settings.beams ? &steps : nullptr);
   std::vector<Translation> made(lines.size());
-  for (Translation& each : made) each.best.resize(1);  // what has no words is translated by nothing
-  std::vector<bool> begun(lines.size(), false);
-  for (std::size_t p = 0; p < places.size(); ++p) {
-    const auto& [line, part] = places[p];
+  parallel(lines.size(), [&](std::size_t line) {
+    const std::size_t begin = first[line], end = first[line + 1];
     std::vector<Result>& best = made[line].best;
-    // The n-th best of a cut line is made of the n-th best of its parts, as long as all have one.
-    if (!begun[line] || best.size() > found[p].size()) best.resize(found[p].size());
-    begun[line] = true;
-    if (!steps.empty()) made[line].beams.push_back(std::move(steps[p]));
+    best.resize(1);  // what has no words is translated by nothing
+    for (std::size_t p = begin; p < end; ++p) {
+      // The n-th best of a cut line is made of the n-th best of its parts, as long as all have one.
+      if (p == begin || best.size() > found[p].size()) best.resize(found[p].size());
+      if (!steps.empty()) made[line].beams.push_back(std::move(steps[p]));
+      for (std::size_t i = 0; i < best.size(); ++i) add_part(best[i], parts[p], found[p][i], target());
+    }
+    if (settings.keeps == Keeps::kNothing || settings.sample || begin == end) return;
     for (std::size_t i = 0; i < best.size(); ++i) {
-      const Hypothesis& h = found[p][i];
-      const std::size_t begin = join(best[i].text, target().decode(h.words));
-      for (Token token : target().places(h.words)) {
-        token.begin += static_cast<std::uint32_t>(begin);
-        token.end += static_cast<std::uint32_t>(begin);
-        best[i].tokens.push_back(token);
-      }
-      best[i].log_probability += h.log_probability;
-      best[i].score += h.score;
-      best[i].parts.push_back({part.begin, part.end, h.words.size()});
+      std::vector<EveryMap> maps;
+      for (std::size_t p = begin; p < end; ++p) maps.push_back(std::move(found[p][i].looked));
+      best[i].looked = std::make_shared<const Looked>(
+          put_together(parts_of(lines[line], best[i], &encoded[line]), best[i], maps, settings.keeps));
     }
-  }
-  if (settings.keeps == Keeps::kNothing || settings.sample) return made;
-  std::vector<std::string> whole;
-  std::vector<std::vector<Token>> tokens;
-  std::vector<Result*> results;
-  std::vector<EveryMap> maps;
-  for (std::size_t p = 0; p < places.size();) {
-    const std::size_t line = places[p].line, parts = made[line].best[0].parts.size();
-    for (std::size_t i = 0; i < made[line].best.size(); ++i) {
-      whole.push_back(lines[line]);
-      tokens.push_back(encoded[line]);
-      results.push_back(&made[line].best[i]);
-      for (std::size_t k = 0; k < parts; ++k) maps.push_back(std::move(found[p + k][i].looked));
-    }
-    p += parts;
-  }
-  std::vector<Result> copies;
-  copies.reserve(results.size());
-  for (const Result* each : results) copies.push_back({.text = {}, .tokens = each->tokens, .parts = each->parts});
-  std::vector<Looked> looked =
-      put_together(pairs_of(whole, copies, tokens), copies, maps, settings.keeps == Keeps::kEverything);
-  for (std::size_t i = 0; i < looked.size(); ++i) {
-    results[i]->looked = std::make_shared<const Looked>(std::move(looked[i]));
-  }
+  });
   return made;
 }
 
@@ -268,34 +255,39 @@ std::vector<Translator::Result> Translator::force(std::span<const TextPair> give
   return results;
 }
 
-Translator::Pairs Translator::pairs_of(std::span<const std::string> lines, std::span<const Result> results,
-                                       std::span<std::vector<Token>> encoded) const {
-  check(lines.size() == results.size(), "look: ", lines.size(), " lines and ", results.size(), " results");
-  Pairs made{.places = {}, .pairs = {}, .sources = std::vector<std::vector<Token>>(lines.size())};
-  for (std::size_t i = 0; i < lines.size(); ++i) {
-    const std::vector<Token>& target = results[i].tokens;
-    std::vector<Part> parts = results[i].parts;
-    if (parts.empty()) parts = {{0, lines[i].size(), target.size()}};
-    std::size_t row = 0;
-    for (const Part& part : parts) {
-      check(part.begin <= part.end && part.end <= lines[i].size() && part.tokens <= target.size() - row,
-            "look: this result is of another line");
-      made.places.push_back({i, static_cast<std::int64_t>(row), static_cast<std::int64_t>(made.sources[i].size())});
-      std::vector<Token> tokens =
-          part.begin == 0 && part.end == lines[i].size() && !encoded.empty()
-              ? std::move(encoded[i])
-              : source().encode(std::string_view(lines[i]).substr(part.begin, part.end - part.begin));
-      made.pairs.push_back({made.pairs.size(), ids_of(tokens), ids_of(std::span(target).subspan(row, part.tokens))});
-      made.pairs.back().source.push_back(source().special().end);
-      for (Token& token : tokens) {
-        token.begin += static_cast<std::uint32_t>(part.begin);
-        token.end += static_cast<std::uint32_t>(part.begin);
-        made.sources[i].push_back(token);
-      }
-      row += part.tokens;
+Translator::LineParts Translator::parts_of(std::string_view line, const Result& result,
+                                           const std::vector<Token>* encoded) const {
+  std::vector<Part> parts = result.parts;
+  if (parts.empty()) parts = {{0, line.size(), result.tokens.size()}};
+  LineParts made;
+  std::size_t row = 0;
+  for (const Part& part : parts) {
+    check(part.begin <= part.end && part.end <= line.size() && part.tokens <= result.tokens.size() - row,
+          "look: this result is of another line");
+    const bool known = encoded != nullptr && part.begin == 0 && part.end == line.size();
+    const std::vector<Token> tokens =
+        known ? *encoded : source().encode(line.substr(part.begin, part.end - part.begin));
+    made.sizes.push_back({static_cast<std::int64_t>(part.tokens), static_cast<std::int64_t>(tokens.size())});
+    for (Token token : tokens) {
+      token.begin += static_cast<std::uint32_t>(part.begin);
+      token.end += static_cast<std::uint32_t>(part.begin);
+      made.source.push_back(token);
     }
+    row += part.tokens;
   }
   return made;
+}
+
+void Translator::add_pairs(const LineParts& parts, const Result& result, std::vector<SequencePair>& pairs) const {
+  std::size_t row = 0, column = 0;
+  for (const LineParts::Size& size : parts.sizes) {
+    const auto rows = static_cast<std::size_t>(size.rows), columns = static_cast<std::size_t>(size.columns);
+    pairs.push_back({pairs.size(), ids_of(std::span(parts.source).subspan(column, columns)),
+                     ids_of(std::span(result.tokens).subspan(row, rows))});
+    pairs.back().source.push_back(source().special().end);
+    row += rows;
+    column += columns;
+  }
 }
 
 namespace {
@@ -339,117 +331,117 @@ void put(HeadMaps& whole, const HeadMaps& part, std::int64_t size, const Places&
   if (!part.weights.defined()) return;
   const std::int64_t layers = part.weights[0], heads = part.weights[1];
   if (!whole.weights.defined()) {
-    whole = {.weights = Tensor::zeros({layers, heads, size, size}), .norms = Tensor::zeros({layers, heads, size})};
+    whole.weights = Tensor::zeros({layers, heads, size, size});
+    if (part.norms.defined()) whole.norms = Tensor::zeros({layers, heads, size});
   }
   put(whole.weights, part.weights, rows, columns);
-  put(whole.norms, part.norms, {0}, rows);
+  if (part.norms.defined()) put(whole.norms, part.norms, {0}, rows);
 }
 
 }  // namespace
 
-std::vector<Translator::Looked> Translator::put_together(Pairs all, std::span<const Result> results,
-                                                         std::span<const EveryMap> maps, bool everything) const {
+Translator::Looked Translator::put_together(LineParts parts, const Result& result, std::span<const EveryMap> maps,
+                                            Keeps has) const {
   const AttentionShape shape = attention_shape();
-  std::vector<Looked> made(results.size());
-  for (std::size_t i = 0; i < results.size(); ++i) {
-    made[i].source = std::move(all.sources[i]);
-    made[i].target = results[i].tokens;
-    made[i].everything = everything;
+  Looked looked{.source = std::move(parts.source), .target = result.tokens, .weights = {}, .has = has};
+  const auto target = static_cast<std::int64_t>(looked.target.size()),
+             source = static_cast<std::int64_t>(looked.source.size());
+  const bool whole = maps.size() == 1;
+  if (whole) {
+    looked.weights = maps[0].cross.weights;
+    looked.norms = maps[0].cross.norms;
+    looked.encoder = maps[0].encoder;
+    looked.decoder = maps[0].decoder;
   }
-  for (std::size_t pair = 0; pair < all.pairs.size(); ++pair) {
-    const Pairs::Place& place = all.places[pair];
-    Looked& looked = made[place.line];
-    const auto rows = static_cast<std::int64_t>(all.pairs[pair].target.size()),
-               columns = static_cast<std::int64_t>(all.pairs[pair].source.size()) - 1;
-    const auto target = static_cast<std::int64_t>(looked.target.size()),
-               source = static_cast<std::int64_t>(looked.source.size());
-    const bool first = pair == 0 || all.places[pair - 1].line != place.line;
-    const bool last = pair + 1 == all.places.size() || all.places[pair + 1].line != place.line;
-    const bool whole = first && last, defined = maps[pair].cross.weights.defined();
-    if (first && !(whole && defined)) {
-      looked.weights = Tensor::zeros({shape.layers, shape.heads, target + 1, source + 1});
-    }
-    if (whole) {
-      if (defined) looked.weights = maps[pair].cross.weights;
-      looked.norms = maps[pair].cross.norms;
-      looked.encoder = maps[pair].encoder;
-      looked.decoder = maps[pair].decoder;
-      continue;
-    }
-    const Places across = with_end(columns, place.column, source);
-    const Places own = with_end(columns, place.column, last ? source : -1);
-    const HeadMaps& cross = maps[pair].cross;
+  if (!looked.weights.defined()) {
+    looked.weights = Tensor::zeros({shape.layers, shape.heads, target + 1, source + 1});
+  }
+  std::int64_t row = 0, column = 0;
+  for (std::size_t i = 0; i < maps.size() && !whole; ++i) {
+    const auto [rows, columns] = parts.sizes[i];
+    const bool first = i == 0, last = i + 1 == maps.size();
+    const Places across = with_end(columns, column, source);
+    const Places own = with_end(columns, column, last ? source : -1);
+    const HeadMaps& cross = maps[i].cross;
     if (cross.weights.defined()) {
-      put(looked.weights, cross.weights, with_end(rows, place.row, last ? target : -1), across);
+      put(looked.weights, cross.weights, with_end(rows, row, last ? target : -1), across);
     }
     if (cross.norms.defined()) {
       if (!looked.norms.defined()) looked.norms = Tensor::zeros({shape.layers, shape.heads, source + 1});
       put(looked.norms, cross.norms, {0}, own);
     }
-    put(looked.encoder, maps[pair].encoder, source + 1, own, across);
-    const Places written = with_begin(rows, place.row, first ? 0 : -1);
-    put(looked.decoder, maps[pair].decoder, target + 1, written, with_begin(rows, place.row, 0));
+    put(looked.encoder, maps[i].encoder, source + 1, own, across);
+    put(looked.decoder, maps[i].decoder, target + 1, with_begin(rows, row, first ? 0 : -1), with_begin(rows, row, 0));
+    row += rows;
+    column += columns;
   }
-  return made;
+  return looked;
 }
 
-std::vector<Translator::Looked> Translator::look(std::span<const std::string> lines, std::span<const Result> results,
-                                                 std::int64_t batch_tokens, const Context& context,
-                                                 bool everything) const {
+std::vector<std::shared_ptr<const Translator::Looked>> Translator::look(std::span<const std::string> lines,
+                                                                        std::span<const Result> results, Keeps asked,
+                                                                        std::int64_t batch_tokens,
+                                                                        const Context& context) const {
   check(lines.size() == results.size(), "look: ", lines.size(), " lines and ", results.size(), " results");
   const ContextScope scope(context);
   const TapePoolScope tapes(impl_->tapes);
-  std::vector<Looked> made(lines.size());
-  std::vector<std::size_t> others;  // of which nothing was kept
-  std::vector<std::string> other_lines;
-  std::vector<Result> other_results;
+  std::vector<std::shared_ptr<const Looked>> made(lines.size());
+  std::vector<std::size_t> others, first;  // of which that was not kept; their first pairs
+  std::vector<LineParts> parts;
+  std::vector<SequencePair> pairs;
   for (std::size_t i = 0; i < lines.size(); ++i) {
-    const std::shared_ptr<const Looked>& kept = results[i].looked;
-    if (kept && (kept->everything || !everything)) {
-      made[i] = *kept;
+    if (results[i].looked && results[i].looked->has >= asked) {
+      made[i] = results[i].looked;
       continue;
     }
     others.push_back(i);
-    other_lines.push_back(lines[i]);
-    other_results.push_back(results[i]);
+    first.push_back(pairs.size());
+    parts.push_back(parts_of(lines[i], results[i]));
+    add_pairs(parts.back(), results[i], pairs);
   }
-  Pairs all = pairs_of(other_lines, other_results);
-  std::vector<EveryMap> maps(all.pairs.size());
-  for_each_batch(all.pairs, batch_tokens, impl_->ends, [&](const Batch& batch, const auto& number) {
+  const Keeps has = asked > Keeps::kSource ? Keeps::kEverything : Keeps::kSource;
+  std::vector<EveryMap> maps(pairs.size());
+  for_each_batch(pairs, batch_tokens, impl_->ends, [&](const Batch& batch, const auto& number) {
     stop_if_asked(context);
     std::vector<EveryMap> some;
-    if (everything) {
+    if (has == Keeps::kEverything) {
       some = impl_->model->every_attention(batch);
     } else {
       for (Tensor& each : impl_->model->all_attention(batch)) some.push_back({.cross = {.weights = std::move(each)}});
     }
     for (std::size_t i = 0; i < some.size(); ++i) maps[number(static_cast<std::int64_t>(i))] = std::move(some[i]);
   });
-  std::vector<Looked> looked = put_together(std::move(all), other_results, maps, everything);
-  for (std::size_t i = 0; i < others.size(); ++i) made[others[i]] = std::move(looked[i]);
+  for (std::size_t i = 0; i < others.size(); ++i) {
+    const std::size_t count = parts[i].sizes.size();
+    made[others[i]] = std::make_shared<const Looked>(
+        put_together(std::move(parts[i]), results[others[i]], std::span(maps).subspan(first[i], count), has));
+  }
   return made;
 }
 
 std::vector<Translator::Looked> Translator::look(std::span<const std::string> lines, std::span<const Result> results,
                                                  std::int64_t batch_tokens, const Context& context) const {
-  return look(lines, results, batch_tokens, context, false);
-}
-
-std::vector<Translator::Looked> Translator::look_everywhere(std::span<const std::string> lines,
-                                                            std::span<const Result> results, std::int64_t batch_tokens,
-                                                            const Context& context) const {
-  return look(lines, results, batch_tokens, context, true);
+  std::vector<Looked> made;
+  made.reserve(lines.size());
+  for (const auto& each : look(lines, results, Keeps::kSource, batch_tokens, context)) made.push_back(*each);
+  return made;
 }
 
 std::vector<double> Translator::log_probabilities(std::span<const std::string> lines, std::span<const Result> results,
                                                   std::int64_t batch_tokens, const Context& context) const {
   const ContextScope scope(context);
-  const Pairs all = pairs_of(lines, results);
-  std::vector<std::vector<float>> found(all.pairs.size());
-  impl_->force(all.pairs, batch_tokens, context, found);
+  check(lines.size() == results.size(), "look: ", lines.size(), " lines and ", results.size(), " results");
+  std::vector<SequencePair> pairs;
+  std::vector<std::size_t> line_of;  // of each pair
+  for (std::size_t i = 0; i < lines.size(); ++i) {
+    add_pairs(parts_of(lines[i], results[i]), results[i], pairs);
+    line_of.resize(pairs.size(), i);
+  }
+  std::vector<std::vector<float>> found(pairs.size());
+  impl_->force(pairs, batch_tokens, context, found);
   std::vector<double> made(lines.size(), 0);
   for (std::size_t i = 0; i < found.size(); ++i) {  // in the order of the parts
-    for (const float each : found[i]) made[all.places[i].line] += static_cast<double>(each);
+    for (const float each : found[i]) made[line_of[i]] += static_cast<double>(each);
   }
   return made;
 }

@@ -82,21 +82,23 @@ class Translator {
   struct Looked {
     std::vector<Token> source, target;  // tokens of the texts, without the ends
     Tensor weights;                     // [layers, heads, target + end, source + end]; layers: 0 without attention
-    // Of look_everywhere alone, and of models that have it. Of a line that was cut, no part looks at another, all share
+    // If they were asked for, and of models that have it. Of a line that was cut, no part looks at another, all share
     // one end and one begin, and the norm of these is that of the part that ends or begins the line.
-    Tensor norms = {};      // of weights: [layers, heads, source + end]
-    HeadMaps encoder = {};  // [layers, heads, source + end, source + end]
-    HeadMaps decoder = {};  // [layers, heads, begin + target, begin + target]: by what was read before each step
-    bool everything = false;
+    Tensor norms = {};           // of weights: [layers, heads, source + end]
+    HeadMaps encoder = {};       // [layers, heads, source + end, source + end]
+    HeadMaps decoder = {};       // [layers, heads, begin + target, begin + target]: by what was read before each step
+    Keeps has = Keeps::kSource;  // of all this; a model without such looks has none
   };
   // How it came to this result of this line: what the search kept, or else what the model does if it is told the
   // result. Asking changes nothing, and both are the same bits.
   Looked look(std::string_view line, const Result& result) const;
   std::vector<Looked> look(std::span<const std::string> lines, std::span<const Result> results,
                            std::int64_t batch_tokens = 4096, const Context& context = {}) const;
-  // The same and the looks at themselves, of several models the first one's.
-  std::vector<Looked> look_everywhere(std::span<const std::string> lines, std::span<const Result> results,
-                                      std::int64_t batch_tokens = 4096, const Context& context = {}) const;
+  // The same, and at least as much more of it as is asked for: looks at themselves (of several models the first one's),
+  // norms.
+  std::vector<std::shared_ptr<const Looked>> look(std::span<const std::string> lines, std::span<const Result> results,
+                                                  Keeps asked, std::int64_t batch_tokens = 4096,
+                                                  const Context& context = {}) const;
 
   // How likely the tokens of each result are behind its line: the logarithm. The line may be another than the result's
   // own, if its parts fit.
@@ -112,14 +114,11 @@ class Translator {
 
  private:
   struct Impl;
-  struct Pairs;
-  // `encoded`: the tokens of each line, if they are known; taken over.
-  Pairs pairs_of(std::span<const std::string> lines, std::span<const Result> results,
-                 std::span<std::vector<Token>> encoded = {}) const;
-  std::vector<Looked> put_together(Pairs all, std::span<const Result> results, std::span<const EveryMap> maps,
-                                   bool everything) const;
-  std::vector<Looked> look(std::span<const std::string> lines, std::span<const Result> results,
-                           std::int64_t batch_tokens, const Context& context, bool everywhere) const;
+  struct LineParts;
+  // `encoded`: the tokens of the line, if they are known.
+  LineParts parts_of(std::string_view line, const Result& result, const std::vector<Token>* encoded = nullptr) const;
+  void add_pairs(const LineParts& parts, const Result& result, std::vector<SequencePair>& pairs) const;
+  Looked put_together(LineParts parts, const Result& result, std::span<const EveryMap> maps, Keeps has) const;
   std::unique_ptr<Impl> impl_;
 };
 

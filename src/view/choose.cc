@@ -32,7 +32,7 @@ TraceMap weighted(const TraceMap& map, const MapChoice& choice) {
   TraceMap out = map;
   if (choice.norms) {
     check(map.norms.defined() && map.norms.size() > 0, "map '", map.name,
-          "' has no norms of values: --norms needs a trace that holds them");
+          "' has no norms of values: --norms needs a trace that holds them (--trace-maps norms)");
     out.weights = norm_weighted(map);
   }
   return out;
@@ -44,7 +44,7 @@ Tensor rolled_out(const TraceItem& item, const TraceMap& map, const Tensor& weig
     if (other.rows == map.columns && other.columns == map.columns) return rollout(other, weights);
   }
   fail(ErrorKind::kInput, "map '", map.name, "' cannot be rolled out: no map of the trace is over '", map.columns,
-       "' alone");
+       "' alone (--trace-maps all writes that of an encoder)");
 }
 
 }  // namespace
@@ -63,7 +63,8 @@ const TraceMap& map_of(const TraceItem& item, const MapChoice& choice) {
   for (const TraceMap& map : item.maps) {
     if (map.name == name) return map;
   }
-  fail(ErrorKind::kInput, "no map '", name, "' in the trace: it has ", names_of(item));
+  fail(ErrorKind::kInput, "no map '", name, "' in the trace: it has ", names_of(item),
+       name == "encoder" || name == "decoder" ? " (--trace-maps all writes more)" : "");
 }
 
 Shown choose(const Trace& trace, const MapChoice& choice) {

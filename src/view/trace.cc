@@ -533,9 +533,13 @@ File file_of(std::span<TraceRecord> records) {
     std::move(records[i].tensors.begin(), records[i].tensors.end(), std::back_inserter(made.tensors));
   }
   std::string json = "\"trace\":\"{\\\"items\\\":[";
+  std::size_t room = json.size() + 3;
+  for (const TraceRecord& each : records) room += each.json.size() + 1;
+  json.reserve(room);
   for (const TraceRecord& each : records) (json += each.json) += ',';
   if (!records.empty()) json.pop_back();
-  made.header = sealed_header(kFormat, {}, made.tensors, json + "]}\"");
+  json += "]}\"";
+  made.header = sealed_header(kFormat, {}, made.tensors, json);
   return made;
 }
 
@@ -598,7 +602,8 @@ TraceRecord::TraceRecord(const TraceItem& item, std::size_t number) {
   Checker(ErrorKind::kInput, "a trace")(item, number);
   Writer writer(item, number);
   json = json_quote(writer.json());
-  json = json.substr(1, json.size() - 2);
+  json.pop_back();
+  json.erase(0, 1);
   tensors = std::move(writer.tensors);
   in_file_order(tensors);
   constexpr std::uint64_t kDescribed = 160;  // of a tensor, without its name

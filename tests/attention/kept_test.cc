@@ -79,13 +79,11 @@ void compare(const Mechanism& mechanism, const Sizes& s, bool in_order, const Te
   }
   const Tensor context = Tensor::empty({s.rows, s.heads * s.value_width});
   for (const bool asked : {false, true}) {
-    const std::int64_t stride = kBeforeScores + s.keys + 2;
-    std::vector<float> scores(static_cast<std::size_t>(s.heads * s.rows * stride), 7);
+    const std::int64_t size = KeptScores::size(s.heads * s.rows, s.keys);
+    const Tensor memory = Tensor::zeros({size + 1});
+    const KeptScores scores{.data = asked ? memory.data<float>() : nullptr, .rows = s.heads * s.rows, .keys = s.keys};
     attend_kept(mechanism, kept, rows_of(queries),
-                {.keys = s.keys,
-                 .slots = in_order ? nullptr : places.data(),
-                 .scores = asked ? scores.data() : nullptr,
-                 .stride = stride},
+                {.keys = s.keys, .slots = in_order ? nullptr : places.data(), .kept = scores},
                 {context.data<float>(), static_cast<std::size_t>(s.rows), static_cast<std::size_t>(context[1]),
                  static_cast<std::size_t>(context[1])});
     for (std::int64_t row = 0; row < s.rows; ++row) {
@@ -93,14 +91,14 @@ void compare(const Mechanism& mechanism, const Sizes& s, bool in_order, const Te
       EXPECT_TRUE(same(context.data<float>() + row * context[1], want.context.data<float>(), context[1]))
           << mechanism.text() << ", row " << row << ", " << s.keys << " keys, width " << s.width;
       for (std::int64_t head = 0; head < s.heads && asked; ++head) {
-        float* const own = scores.data() + (row * s.heads + head) * stride;
-        float* const weights = own + kBeforeScores;
-        weigh_kept(mechanism, {weights, 1, static_cast<std::size_t>(s.keys), static_cast<std::size_t>(s.keys)}, own,
-                   own + 1);
+        const std::int64_t own = row * s.heads + head;
+        float* const weights = scores.scores(own);
+        weigh_kept(mechanism, {weights, 1, static_cast<std::size_t>(s.keys), static_cast<std::size_t>(s.keys)},
+                   scores.peaks() + own, scores.taus() + own);
         EXPECT_TRUE(same(weights, want.weights.data<float>() + head * s.keys, s.keys)) << s.keys << " keys";
-        EXPECT_EQ(weights[s.keys], 7);
       }
     }
+    EXPECT_EQ(memory.data<float>()[size], 0);  // nothing behind the end
   }
 }
 

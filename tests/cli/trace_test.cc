@@ -33,16 +33,19 @@ TEST_F(TraceOption, ChangesNothingThatIsPrinted) {
   const std::string first = "$regard translate --max-length 12 -m zh-en.model ";
   const Case all[] = {
       {first + "< zh", 11},
-      {first + "< zh", 11, " --erasure --trace-beam"},
+      {first + "< zh", 11, " --trace-maps all --erasure --trace-beam"},
       {first + "--n-best 3 < zh", 33, " --trace-beam"},
       {first + "< zh", 11, " --trace-maps cross"},
-      {first + "--force en < zh", 11, " --trace-maps cross"},
+      {first + "< zh", 11, " --trace-maps norms"},
+      {first + "--force en < zh", 11},
+      {first + "--force en < zh", 11, " --trace-maps all"},
       {first + "--force en --scores < zh", 11, " --erasure"},
       {first + "--sample --n-best 2 --seed 3 < zh", 22},
-      {first + "--alignment hard --layer 0 --head 1 --max-line 5 < zh", 11, " --erasure --trace-beam"},
-      {first + "-m zh-en.model --int8 --map '他们在看。'", 1},
+      {first + "--alignment hard --layer 0 --head 1 --max-line 5 < zh", 11, " --trace-maps all --erasure --trace-beam"},
+      {first + "--max-line 5 < zh", 11, " --trace-maps norms"},
+      {first + "-m zh-en.model --int8 --map '他们在看。'", 1, " --trace-maps norms"},
       {"REGARD_MODELS=. $regard translate --max-length 12 < both", 23},
-      {"$regard align -m zh-en.model pairs.tsv", 12, " --erasure"},
+      {"$regard align -m zh-en.model pairs.tsv", 12, " --trace-maps norms --erasure"},
       {"$regard align -m zh-en.model -m en-zh.model --join --alignment soft pairs.tsv", 12},
       {"$regard eval translate -m zh-en.model --test pairs.tsv --beam 2", 12, " --trace-beam --erasure"},
   };
@@ -58,12 +61,12 @@ TEST_F(TraceOption, ChangesNothingThatIsPrinted) {
     const Trace trace = Trace::read(path("a.trace"));
     ASSERT_EQ(trace.items.size(), each.items);
     for (const TraceItem& item : trace.items) {
-      if (each.more.find("cross") == std::string::npos) {
-        EXPECT_GE(item.maps.size(), 3u);
-      } else {
-        EXPECT_EQ(item.maps.size(), 1u);
-        EXPECT_EQ(item.maps[0].name, "cross");
-      }
+      const bool norms = each.more.find("norms") != std::string::npos;
+      const bool whole = norms || each.more.find("all") != std::string::npos;
+      ASSERT_EQ(item.maps.size(), whole ? 3u : 1u);
+      EXPECT_EQ(item.axes.size(), whole ? 3u : 2u);
+      EXPECT_EQ(item.maps[0].name, "cross");
+      for (const TraceMap& map : item.maps) EXPECT_EQ(map.norms.defined(), norms) << map.name;
       EXPECT_TRUE(item.log_probability);
       EXPECT_EQ(item.erasure.has_value(), each.more.find("erasure") != std::string::npos);
       if (item.title.find(" of ") == std::string::npos || item.title.find(", 1 of") != std::string::npos) {

@@ -117,7 +117,7 @@ TEST_F(TracesTest, EmptyLinesAndOtherChoices) {
   EXPECT_EQ(trace.items[1].choice->shift, 1);
   EXPECT_EQ(trace.items[0].map("encoder").weights.shape(), (Shape{2, 2, 1, 1}));
   EXPECT_EQ(Trace::parse(trace.bytes(), "it").items.size(), 2u);
-  settings.everywhere = false;
+  settings.maps = Keeps::kSource;
   EXPECT_EQ(traces_of(translator, sources, results, settings)[1].maps.size(), 1u);
   settings.alignment.head = 2;
   EXPECT_EQ(error_of([&] { traces_of(translator, sources, results, settings); }),
@@ -243,7 +243,7 @@ TEST_F(TracesTest, TheErasureTestIsTheDifferenceOfForcedTranslations) {
   const std::vector<std::string> sources = lines(5);
   std::vector<Translator::Result> results;
   for (auto& each : translator.translate(sources, {.beam = 2, .longest_line = 200})) results.push_back(each.best[0]);
-  const auto looked = translator.look(sources, results);
+  const auto looked = translator.look(sources, results, Keeps::kSource);
   const AlignmentChoice choice = choice_of(translator);
   const ErasureSettings settings{.draws = 3, .seed = 5};
   const auto all = erasures(translator, sources, results, looked, choice, settings);
@@ -251,8 +251,8 @@ TEST_F(TracesTest, TheErasureTestIsTheDifferenceOfForcedTranslations) {
     ASSERT_TRUE(all[i]);
     // By hand: the words with the greatest sums, and the line without them.
     const PairUnits units =
-        units_of(translator, {sources[i], results[i].text}, looked[i], AlignmentLevel::kWord, WordCut::kAutomatic);
-    const UnitWeights weights = unit_weights(looked[i], units, choice);
+        units_of(translator, {sources[i], results[i].text}, *looked[i], AlignmentLevel::kWord, WordCut::kAutomatic);
+    const UnitWeights weights = unit_weights(*looked[i], units, choice);
     std::vector<std::pair<double, std::size_t>> sums;
     for (std::size_t s = 0; s < weights.sources; ++s) {
       double sum = 0;

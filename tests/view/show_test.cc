@@ -25,8 +25,14 @@ TEST(Choose, NamesWhatIsNotThere) {
   EXPECT_EQ(error({.head = 4}), "no head 4 in map 'cross': it has 4 heads, 0 to 3");
   EXPECT_EQ(error({.item = 1}), "no item 1: the trace has 1 item");
   EXPECT_EQ(error({.map = "self"}), "no map 'self' in the trace: it has 'cross', 'decoder'");
-  EXPECT_EQ(error({.norms = true}), "map 'cross' has no norms of values: --norms needs a trace that holds them");
-  EXPECT_EQ(error({.rollout = true}), "map 'cross' cannot be rolled out: no map of the trace is over 'source' alone");
+  EXPECT_EQ(error({.map = "encoder"}),
+            "no map 'encoder' in the trace: it has 'cross', 'decoder' (--trace-maps all writes more)");
+  EXPECT_EQ(error({.norms = true}),
+            "map 'cross' has no norms of values: --norms needs a trace that holds them (--trace-maps norms)");
+  EXPECT_EQ(
+      error({.rollout = true}),
+      "map 'cross' cannot be rolled out: no map of the trace is over 'source' alone (--trace-maps all writes that "
+      "of an encoder)");
   EXPECT_EQ(error_of([] { choose({}, {}); }), "the trace has no items");
 }
 
