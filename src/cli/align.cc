@@ -74,7 +74,7 @@ const AddCommand align({
     .summary = "say which words of given pairs belong together",
     .example = "regard align -m zh-en.model -m en-zh.model a.zh a.en > a.align\n"
                "regard align -m zh-en.model --alignment soft --level piece pairs.tsv",
-    .build = [](CLI::App& app) -> Run {
+    .build = [](App& app) -> Run {
       auto options = std::make_shared<Options>();
       add_align_options(app, *options);
       app.add_option("--alignment", options->alignment,
@@ -87,14 +87,14 @@ const AddCommand align({
       app.add_flag("--separate", options->settings.separate,
                    "of two models: each draws links from its own weights, not from those on which both agree");
       app.add_option("--layer", options->layer, "whose attention (what the model says, see regard heads)")
-          ->check(CLI::Range(0, 1000))
+          ->check(Range(0, 1000))
           ->option_text("N");
       app.add_option("--head", options->head, "which head, -1 is the mean of all (what the model says)")
-          ->check(CLI::Range(-1, 1000))
+          ->check(Range(-1, 1000))
           ->option_text("N");
       app.add_option("--shift", options->shift,
                      "0: the step that writes a word; 1: the one after (what the model says)")
-          ->check(CLI::Range(0, 1))
+          ->check(Range(0, 1))
           ->option_text("N");
       options->trace.add(app, false);
       return [options](const Context& context) { return run(*options, context); };

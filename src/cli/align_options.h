@@ -1,14 +1,12 @@
 // What `regard align` and `regard heads` have in common: models, pairs of lines, how words are cut.
 #pragma once
 
-#include <CLI/App.hpp>
-#include <CLI/Config.hpp>
-#include <CLI/Formatter.hpp>
 #include <memory>
 #include <string>
 #include <vector>
 
 #include "base/check.h"
+#include "cli/app.h"
 #include "data/lines.h"
 #include "tasks/align_pairs.h"
 
@@ -20,7 +18,7 @@ struct AlignOptions {
   AlignPairsSettings settings;
 };
 
-inline void add_align_options(CLI::App& app, AlignOptions& options) {
+inline void add_align_options(App& app, AlignOptions& options) {
   app.add_option("-m,--model", options.models, "a model; a second one, of the other direction, helps")
       ->required()
       ->allow_extra_args(false)  // one a flag: what follows are the pairs
@@ -37,10 +35,10 @@ inline void add_align_options(CLI::App& app, AlignOptions& options) {
       "--join", options.settings.join,
       "the texts were cut with blanks: the models read them without those before marks and between Chinese words");
   app.add_option("--batch-tokens", options.settings.batch_tokens, "tokens that are looked at together (4096)")
-      ->check(CLI::Range(1, 1 << 24))
+      ->check(Range(1, 1 << 24))
       ->option_text("N");
   app.add_option("--longest", options.settings.longest, "pairs with more tokens on a side are left out (1000)")
-      ->check(CLI::Range(1, 1 << 20))
+      ->check(Range(1, 1 << 20))
       ->option_text("N");
 }
 

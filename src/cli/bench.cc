@@ -5,7 +5,6 @@
 #include <poll.h>
 #include <unistd.h>
 
-#include <CLI/App.hpp>
 #include <algorithm>
 #include <array>
 #include <bit>
@@ -315,14 +314,14 @@ const AddCommand add({
     .name = "bench",
     .summary = "check a kernel against its reference, then time it",
     .example = "regard bench limits",
-    .build = [](CLI::App& app) -> Run {
+    .build = [](App& app) -> Run {
       auto options = std::make_shared<Options>();
       std::string names = "which one:";
       for (const auto& [name, bench] : benches()) names += text("\n", name, ": ", bench.summary);
       app.add_option("name", options->name, names)->required()->option_text("NAME");
       app.add_option("--case", options->part, "only cases whose name contains this")->option_text("TEXT");
       app.add_option("--repeat", options->repeat, "how many rounds; the least time counts")
-          ->check(CLI::Range(1, 100000))
+          ->check(Range(1, 100000))
           ->option_text("N");
       app.add_flag("--json", options->json, "one line of JSON a case");
       app.add_flag("--turns", options->turns, "take commands from a coordinator on the standard input");

@@ -3,9 +3,6 @@
 
 #include <fmt/format.h>
 
-#include <CLI/App.hpp>
-#include <CLI/Config.hpp>
-#include <CLI/Formatter.hpp>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -61,7 +58,7 @@ const AddCommand bleu({
     .summary = "score translations as sacreBLEU does",
     .example = "regard bleu reference.en < translation.en\n"
                "regard bleu --tokenizer zh --lowercase reference.zh --input translation.zh",
-    .build = [](CLI::App& app) -> Run {
+    .build = [](App& app) -> Run {
       auto options = std::make_shared<Options>();
       app.add_option("references", options->references, "what is right, a line a sentence; several files if there are")
           ->required()

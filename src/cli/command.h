@@ -4,7 +4,7 @@
 //         .name = "greet",
 //         .summary = "say hello",
 //         .example = "regard greet --name Ada",
-//         .build = [](CLI::App& app) -> Run {
+//         .build = [](App& app) -> Run {
 //           auto name = std::make_shared<std::string>("world");
 //           app.add_option("--name", *name, "whom to greet");
 //           return [name](const Context& context) {
@@ -25,12 +25,9 @@
 #include <string>
 #include <utility>
 
+#include "cli/app.h"
 #include "regard/context.h"
 #include "regard/version.h"
-
-namespace CLI {
-class App;
-}
 
 namespace regard::cli {
 
@@ -40,7 +37,7 @@ struct Command {
   const char* name;
   const char* summary;  // one line, lower case, no full stop
   const char* example;  // one line that can be pasted; several are separated by '\n'
-  Run (*build)(CLI::App& app);
+  Run (*build)(App& app);
 };
 
 inline std::map<std::string, Command>& commands() {  // sorted, so that lists come out in one order

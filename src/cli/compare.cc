@@ -49,7 +49,7 @@ const AddCommand compare({
         "60s\n"
         "regard compare translate --model transformer-tiny --mechanisms \"scaled_dot; relative:8; "
         "dense_synth:128; scaled_dot | window:3; scaled_dot | sparsemax\" --budget 200u",
-    .build = [](CLI::App& app) -> Run {
+    .build = [](App& app) -> Run {
       auto options = std::make_shared<Options>();
       app.add_option("task", options->task, "translate")->required()->option_text("TASK");
       app.add_option(
@@ -71,10 +71,10 @@ const AddCommand compare({
       app.add_option("--builtin", options->settings.builtin, "the built-in corpus: zh-en, en-zh, en-fr, fr-en (zh-en)")
           ->option_text("PAIR");
       app.add_option("--lines", options->settings.lines, "of the built-in corpus (20000)")
-          ->check(CLI::Range(std::int64_t{1}, std::int64_t{1'000'000'000}))
+          ->check(Range(std::int64_t{1}, std::int64_t{1'000'000'000}))
           ->option_text("N");
       app.add_option("--tests", options->settings.tests, "held-out sentences (300)")
-          ->check(CLI::Range(std::int64_t{1}, std::int64_t{1'000'000}))
+          ->check(Range(std::int64_t{1}, std::int64_t{1'000'000}))
           ->option_text("N");
       app.add_option("--out", options->settings.folder,
                      "the folder of models and results; the same command goes on there (compare-PAIR-MODEL)")

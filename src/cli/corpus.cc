@@ -3,9 +3,6 @@
 
 #include <fmt/format.h>
 
-#include <CLI/App.hpp>
-#include <CLI/Config.hpp>
-#include <CLI/Formatter.hpp>
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
@@ -62,15 +59,15 @@ const AddCommand corpus({
     .summary = "print pairs of sentences from the built-in grammar",
     .example = "regard corpus zh-en --lines 20000 --seed 1 > train.tsv\n"
                "regard corpus en-fr --lines 500 --split test --segmented --alignments test.align > test.tsv",
-    .build = [](CLI::App& app) -> Run {
+    .build = [](App& app) -> Run {
       auto options = std::make_shared<Options>();
       app.add_option("pair", options->pair, "zh-en, en-zh, en-fr or fr-en")->required()->option_text("PAIR");
       app.add_option("--lines", options->lines, "how many pairs (20000)")
-          ->check(CLI::Range(std::uint64_t{0}, std::uint64_t{1'000'000'000'000}))
+          ->check(Range(std::uint64_t{0}, std::uint64_t{1'000'000'000'000}))
           ->option_text("N");
-      app.add_option("--seed", options->seed, "another seed, other sentences (1)")->check(a_seed())->option_text("N");
+      app.add_option("--seed", options->seed, "another seed, other sentences (1)")->check(a_seed)->option_text("N");
       app.add_option("--split", options->split, "train or test: no sentence of one occurs in the other, whatever seeds")
-          ->check(CLI::IsMember({"train", "test"}))
+          ->check(IsMember({"train", "test"}))
           ->option_text("NAME");
       app.add_option("--alignments", options->alignments,
                      "also writes which words translate which: 0-0 1p2 …, counted as --segmented shows them")

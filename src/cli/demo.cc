@@ -4,9 +4,6 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#include <CLI/App.hpp>
-#include <CLI/Config.hpp>
-#include <CLI/Formatter.hpp>
 #include <array>
 #include <filesystem>
 #include <memory>
@@ -178,24 +175,22 @@ const AddCommand demo({
     .name = "demo",
     .summary = "translate, train a small model with and without attention, see what changed",
     .example = "regard demo\nregard demo --updates 2000 --keep models-of-the-demo",
-    .build = [](CLI::App& app) -> Run {
+    .build = [](App& app) -> Run {
       auto options = std::make_shared<Options>();
       DemonstrationSettings& training = options->training;
       app.add_option("--updates", training.updates, fmt::format("of each training ({})", training.updates))
-          ->check(CLI::Range(1, 1'000'000))
+          ->check(Range(1, 1'000'000))
           ->option_text("N");
       app.add_option("--lines", training.pairs, fmt::format("pairs to learn from ({})", training.pairs))
-          ->check(CLI::Range(100, 1'000'000))
+          ->check(Range(100, 1'000'000))
           ->option_text("N");
       app.add_option("--tests", training.tests, fmt::format("sentences of the test ({})", training.tests))
-          ->check(CLI::Range(1, 100'000))
+          ->check(Range(1, 100'000))
           ->option_text("N");
-      app.add_option("--seed", training.seed, "another seed, other first weights (1)")
-          ->check(a_seed())
-          ->option_text("N");
+      app.add_option("--seed", training.seed, "another seed, other first weights (1)")->check(a_seed)->option_text("N");
       app.add_option("--keep", options->keep, "a folder in which the two trained models stay")->option_text("FOLDER");
       app.add_option("--color", options->color, "auto, always or never")
-          ->check(CLI::IsMember({"auto", "always", "never"}))
+          ->check(IsMember({"auto", "always", "never"}))
           ->option_text("WHEN");
       return [options](const Context& context) { return run(*options, context); };
     },

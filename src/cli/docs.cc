@@ -1,9 +1,6 @@
 // `regard docs`: pages of docs/ that are made from what the program knows. A test compares them with the files.
 #include <fmt/format.h>
 
-#include <CLI/App.hpp>
-#include <CLI/Config.hpp>
-#include <CLI/Formatter.hpp>
 #include <map>
 #include <memory>
 #include <string>
@@ -100,7 +97,7 @@ const AddCommand command({
     .name = "docs",
     .summary = "print a page of the documents that is made from the program",
     .example = "regard docs mechanisms > docs/mechanisms.md",
-    .build = [](CLI::App& app) -> Run {
+    .build = [](App& app) -> Run {
       auto name = std::make_shared<std::string>();
       app.add_option("page", *name, "which: mechanisms");
       return [name](const Context&) { return print_page(*name); };

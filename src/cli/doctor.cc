@@ -7,9 +7,6 @@
 #include <sys/statvfs.h>
 #include <unistd.h>
 
-#include <CLI/App.hpp>
-#include <CLI/Config.hpp>
-#include <CLI/Formatter.hpp>
 #include <algorithm>
 #include <atomic>
 #include <bit>
@@ -304,7 +301,7 @@ const AddCommand doctor({
     .name = "doctor",
     .summary = "check that this machine is fit for Regard",
     .example = "regard doctor",
-    .build = [](CLI::App&) -> Run { return run; },
+    .build = [](App&) -> Run { return run; },
 });
 
 }  // namespace

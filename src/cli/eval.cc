@@ -1,9 +1,6 @@
 // `regard eval`: how good a model, or what it gave, is.
 #include "cli/eval.h"
 
-#include <CLI/App.hpp>
-#include <CLI/Config.hpp>
-#include <CLI/Formatter.hpp>
 #include <memory>
 #include <string>
 #include <utility>
@@ -19,14 +16,12 @@ const AddCommand eval({
     .summary = "evaluate a model, or what it gave",
     .example = "regard eval translate -m zh-en.model --builtin zh-en\n"
                "regard eval align gold.align < found.align",
-    .build = [](CLI::App& app) -> Run {
-      auto all = std::make_shared<std::vector<std::pair<CLI::App*, Run>>>();
+    .build = [](App& app) -> Run {
+      auto all = std::make_shared<std::vector<std::pair<App*, Run>>>();
       for (const Evaluation& each : {eval_align(), eval_translate()}) {
-        CLI::App* const part = app.add_subcommand(each.name, each.summary);
-        part->fallthrough();  // --threads is the command's
+        App* const part = app.add_subcommand(each.name, each.summary);
         all->emplace_back(part, each.build(*part));
       }
-      app.require_subcommand(0, 1);
       return [all](const Context& context) {
         std::string names;
         for (const auto& [part, run] : *all) {

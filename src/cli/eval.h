@@ -11,7 +11,7 @@ namespace regard::cli {
 struct Evaluation {
   const char* name;
   const char* summary;  // one line, lower case, no full stop
-  std::function<Run(CLI::App&)> build;
+  std::function<Run(App&)> build;
 };
 
 Evaluation eval_align();      // eval_align.cc

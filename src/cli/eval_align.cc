@@ -1,9 +1,6 @@
 // `regard eval align GOLD [FOUND]`: precision, recall and error rate of alignments.
 #include <fmt/format.h>
 
-#include <CLI/App.hpp>
-#include <CLI/Config.hpp>
-#include <CLI/Formatter.hpp>
 #include <memory>
 #include <optional>
 
@@ -82,25 +79,24 @@ int run(const Options& options, const Context& context) {
 }  // namespace
 
 Evaluation eval_align() {
-  return {.name = "align",
-          .summary = "precision, recall and error rate of alignments (AER)",
-          .build = [](CLI::App& app) -> Run {
-            auto options = std::make_shared<Options>();
-            app.add_option("gold", options->gold, "what is right: links i-j are sure, ipj possible")
-                ->required()
-                ->option_text("GOLD");
-            app.add_option("found", options->found, "what was found, i-j; - is the standard input (-)")
-                ->option_text("FOUND");
-            app.add_flag("--one-based", options->gold_from_one, "the first word of the gold alignment is 1, not 0");
-            app.add_flag("--found-one-based", options->found_from_one, "the same for what was found");
-            app.add_option("--texts", options->texts,
-                           "the sentences, cut with blanks: links behind their ends are an error")
-                ->expected(2)
-                ->option_text("SOURCE TARGET");
-            app.add_flag("--json", options->json, "one line of JSON");
-            app.footer("Example:\n  regard align -m zh-en.model a.zh a.en | regard eval align a.gold");
-            return [options](const Context& context) { return run(*options, context); };
-          }};
+  return {
+      .name = "align", .summary = "precision, recall and error rate of alignments (AER)", .build = [](App& app) -> Run {
+        auto options = std::make_shared<Options>();
+        app.add_option("gold", options->gold, "what is right: links i-j are sure, ipj possible")
+            ->required()
+            ->option_text("GOLD");
+        app.add_option("found", options->found, "what was found, i-j; - is the standard input (-)")
+            ->option_text("FOUND");
+        app.add_flag("--one-based", options->gold_from_one, "the first word of the gold alignment is 1, not 0");
+        app.add_flag("--found-one-based", options->found_from_one, "the same for what was found");
+        app.add_option("--texts", options->texts,
+                       "the sentences, cut with blanks: links behind their ends are an error")
+            ->expected(2)
+            ->option_text("SOURCE TARGET");
+        app.add_flag("--json", options->json, "one line of JSON");
+        app.footer("Example:\n  regard align -m zh-en.model a.zh a.en | regard eval align a.gold");
+        return [options](const Context& context) { return run(*options, context); };
+      }};
 }
 
 }  // namespace regard::cli

@@ -1,9 +1,6 @@
 // `regard eval translate`: translations of a model, or of somebody else, against those that are right.
 #include <fmt/format.h>
 
-#include <CLI/App.hpp>
-#include <CLI/Config.hpp>
-#include <CLI/Formatter.hpp>
 #include <memory>
 #include <string>
 #include <vector>
@@ -79,7 +76,7 @@ Evaluation eval_translate() {
   return {
       .name = "translate",
       .summary = "BLEU and chrF as sacreBLEU, loss, perplexity, exact matches, quality by length",
-      .build = [](CLI::App& app) -> Run {
+      .build = [](App& app) -> Run {
         auto options = std::make_shared<Options>();
         app.footer(
             "Example:\n"
@@ -95,7 +92,7 @@ Evaluation eval_translate() {
                        "sentences of the built-in corpus that no training sees: zh-en, en-zh, en-fr, fr-en")
             ->option_text("PAIR");
         app.add_option("--sentences", options->sentences, "of the built-in corpus (500)")
-            ->check(CLI::Range(std::int64_t{1}, std::int64_t{1'000'000}))
+            ->check(Range(std::int64_t{1}, std::int64_t{1'000'000}))
             ->option_text("N");
         app.add_option("--hypotheses", options->hypotheses,
                        "translations to score, a line each, instead of the model's own")
@@ -105,10 +102,10 @@ Evaluation eval_translate() {
             ->option_text("NAME");
         app.add_flag("--lowercase", options->settings.lowercase, "capitals do not matter to BLEU and chrF");
         app.add_option("--beam", options->settings.search.beam, "how many beginnings are kept (5); 1: greedy")
-            ->check(CLI::Range(1, 256))
+            ->check(Range(1, 256))
             ->option_text("N");
         app.add_option("--length-penalty", options->settings.search.length_penalty, "0 prefers short ones (1)")
-            ->check(CLI::Range(0.0, 10.0))
+            ->check(Range(0.0, 10.0))
             ->option_text("X");
         app.add_option("--out", options->out, "write the translations, a line each")->option_text("FILE");
         app.add_option("--json", options->json, "write the numbers as JSON")->option_text("FILE");

@@ -52,14 +52,14 @@ const AddCommand heads({
     .summary = "find the layer and head that aligns best, and write it into the model",
     .example = "regard heads -m zh-en.model -m en-zh.model a.zh a.en\n"
                "regard heads -m zh-en.model --dry-run pairs.tsv",
-    .build = [](CLI::App& app) -> Run {
+    .build = [](App& app) -> Run {
       auto options = std::make_shared<Options>();
       add_align_options(app, *options);
       app.add_option("--pairs", options->pairs, "how many pairs to look at, from the first (2000)")
-          ->check(CLI::Range(1, 1 << 20))
+          ->check(Range(1, 1 << 20))
           ->option_text("N");
       app.add_option("--show", options->show, "how many candidates to print (5)")
-          ->check(CLI::Range(1, 1 << 20))
+          ->check(Range(1, 1 << 20))
           ->option_text("N");
       app.add_flag("--dry-run", options->dry, "print only, the models stay as they are");
       return [options](const Context& context) { return run(*options, context); };

@@ -1,9 +1,6 @@
 // `regard info`: what is in a model or a checkpoint.
 #include <fmt/format.h>
 
-#include <CLI/App.hpp>
-#include <CLI/Config.hpp>
-#include <CLI/Formatter.hpp>
 #include <algorithm>
 #include <memory>
 #include <string>
@@ -137,7 +134,7 @@ const AddCommand info({
     .name = "info",
     .summary = "what is in a model or a checkpoint: settings, tokenisers, weights",
     .example = "regard info zh-en.model",
-    .build = [](CLI::App& app) -> Run {
+    .build = [](App& app) -> Run {
       auto path = std::make_shared<std::string>();
       auto json = std::make_shared<bool>(false);
       app.add_option("MODEL", *path, "the file")->required();

@@ -1,9 +1,6 @@
 // `regard list`: the mechanisms that a line can name, what a line means, and what it costs.
 #include <fmt/format.h>
 
-#include <CLI/App.hpp>
-#include <CLI/Config.hpp>
-#include <CLI/Formatter.hpp>
 #include <algorithm>
 #include <array>
 #include <memory>
@@ -183,7 +180,7 @@ const AddCommand command({
     .summary = "the mechanisms there are, and what a line of them means",
     .example = "regard list --family align\nregard list --line \"additive | causal & window:64 | entmax15\"\n"
                "regard list --explain \"scaled_dot | causal | sparsemax\" --shape 8,16,1024,1024,64",
-    .build = [](CLI::App& app) -> Run {
+    .build = [](App& app) -> Run {
       auto options = std::make_shared<Options>();
       auto* family = app.add_option("--family", options->family, "only score, scope, align or read")->option_text("F");
       auto* line = app.add_option("--line", options->line, "the canonical form of a line, and what its parts mean")

@@ -5,10 +5,6 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
-#include <CLI/App.hpp>
-#include <CLI/Config.hpp>
-#include <CLI/Formatter.hpp>
-#include <cctype>
 #include <cerrno>
 #include <csignal>
 #include <cstdio>
@@ -29,7 +25,6 @@
 #include "cli/signals.h"
 #include "kernels/target.h"
 #include "regard/error.h"
-#include "view/terminal.h"
 
 namespace regard::cli {
 namespace {
@@ -97,45 +92,6 @@ int unknown_command(const std::string& name) {
                   text("unknown ", kind, " '", name, "'", did_you_mean(name, known), " (commands: ", list, ")"));
 }
 
-int unknown_arguments(const CLI::App& app, const Command& command) {
-  std::vector<std::string> left = app.remaining();
-  std::string name = left.empty() ? "" : left.front();
-  for (const std::string& each : left) {
-    if (each.starts_with('-') && each != "--") {
-      name = each.substr(0, each.find('='));
-      break;
-    }
-  }
-  std::vector<std::string> known;
-  std::string asked = command.name;
-  const auto learn = [&known](const CLI::App& from) {
-    for (const CLI::Option* option : from.get_options()) {
-      for (const std::string& each : option->get_lnames()) known.push_back("--" + each);
-      for (const std::string& each : option->get_snames()) known.push_back("-" + each);
-    }
-  };
-  learn(app);
-  for (const CLI::App* part : app.get_subcommands({})) known.push_back(part->get_name());
-  for (const CLI::App* part : app.get_subcommands()) {  // the one that was asked for
-    learn(*part);
-    asked += " " + part->get_name();
-  }
-  const char* kind = name.starts_with('-') ? "option" : "argument";
-  return complain(kUsersMistake, text(asked, ": unknown ", kind, " '", name, "'", did_you_mean(name, known),
-                                      " (regard ", asked, " --help lists what there is)"));
-}
-
-// "INI was not able to parse hiden": a line of a file of settings that is none.
-int unknown_setting(const CLI::App& app, const Command& command, const std::string& said) {
-  const std::string name = printable(std::string_view(said).substr(said.rfind(' ') + 1));
-  std::vector<std::string> known;
-  for (const CLI::Option* option : app.get_options()) {
-    for (const std::string& each : option->get_lnames()) known.push_back(each);
-  }
-  return complain(kUsersMistake, text(command.name, ": unknown setting '", name, "' in the file of --config",
-                                      did_you_mean(name, known), " (expected lines such as batch-tokens=2048)"));
-}
-
 std::string indented(const std::string& lines) {
   std::string out = "  ";
   for (const char letter : lines) {
@@ -145,56 +101,17 @@ std::string indented(const std::string& lines) {
   return out;
 }
 
-// "Could not convert: --threads = abc" -> "could not convert: --threads = abc"
-std::string one_line(std::string message) {
-  for (char& letter : message) {
-    if (letter == '\n') letter = ' ';
-  }
-  if (message.size() > 1 && message[1] >= 'a' && message[1] <= 'z') {
-    message[0] = static_cast<char>(std::tolower(static_cast<unsigned char>(message[0])));
-  }
-  return message;
-}
-
-// `-m "$MODEL"` where nobody set MODEL: an option with nothing after it is a mistake, not the wish for what is usual.
-std::string option_without_value(const CLI::App& app) {
-  for (const CLI::Option* option : app.get_options()) {
-    if (option->get_positional() || option->count() == 0) continue;
-    for (const std::string& value : option->results()) {
-      if (value.empty()) return option->get_name();
-    }
-  }
-  for (const CLI::App* part : app.get_subcommands()) {  // the one that was asked for
-    if (std::string name = option_without_value(*part); !name.empty()) return name;
-  }
-  return "";
-}
-
 int run(const Command& command, const std::vector<std::string>& arguments) {
-  CLI::App app(text("regard ", command.name, ": ", command.summary), text("regard ", command.name));
-  app.get_formatter()->column_width(28);
+  App app(command.name, command.summary);
   app.footer(text("Example:\n", indented(command.example)));
   const Run work = command.build(app);
   Context context;
   app.add_option("--threads", context.threads, "how many threads to use; 0: one a core (changes no result)")
-      ->check(CLI::Range(0, 1024))
+      ->check(Range(0, 1024))
       ->option_text("N");
-  try {
-    app.parse(std::vector<std::string>(arguments.rbegin(), arguments.rend()));  // it takes the last first
-  } catch (const CLI::CallForHelp&) {
+  if (!app.parse(arguments)) {
     fmt::print("{}", app.help());
     return 0;
-  } catch (const CLI::ExtrasError&) {
-    return unknown_arguments(app, command);
-  } catch (const CLI::FileError& error) {  // "small.ini was not readable (missing?)"
-    return complain(kUsersMistake, text(command.name, ": --config: ", error.what()));
-  } catch (const CLI::ConfigError& error) {
-    return unknown_setting(app, command, error.what());
-  } catch (const CLI::ParseError& error) {
-    return complain(kUsersMistake, text(command.name, ": ", one_line(error.what())));
-  }
-  if (const std::string name = option_without_value(app); !name.empty()) {
-    return complain(kUsersMistake, text(command.name, ": ", name, " is empty, expected a value"));
   }
   context.cancel = stop_on_signals();
   if (const char* name = std::getenv("REGARD_TARGET"); name != nullptr && *name != '\0') {

@@ -7,6 +7,7 @@
 
 #include <fmt/format.h>
 
+#include <cctype>
 #include <cstdio>
 #include <string>
 #include <utility>
@@ -17,6 +18,17 @@ template <class... Parts>
 void note(fmt::format_string<Parts...> form, Parts&&... parts) {
   const std::string line = fmt::format(form, std::forward<Parts>(parts)...);
   [[maybe_unused]] const std::size_t written = std::fwrite(line.data(), 1, line.size(), stderr);
+}
+
+// "Could not convert: --threads = abc" -> "could not convert: --threads = abc"
+inline std::string one_line(std::string message) {
+  for (char& letter : message) {
+    if (letter == '\n') letter = ' ';
+  }
+  if (message.size() > 1 && message[1] >= 'a' && message[1] <= 'z') {
+    message[0] = static_cast<char>(std::tolower(static_cast<unsigned char>(message[0])));
+  }
+  return message;
 }
 
 }  // namespace regard::cli

@@ -1,13 +1,11 @@
 // Options that name pairs of lines: two files, a table or JSON lines, and which of their columns or fields.
 #pragma once
 
-#include <CLI/App.hpp>
-#include <CLI/Config.hpp>
-#include <CLI/Formatter.hpp>
 #include <string>
 #include <vector>
 
 #include "base/check.h"
+#include "cli/app.h"
 #include "data/lines.h"
 
 namespace regard::cli {
@@ -15,7 +13,7 @@ namespace regard::cli {
 struct PairOptions {
   std::vector<std::string> columns, fields;
 
-  void add(CLI::App& app) {
+  void add(App& app) {
     app.add_option("--columns", columns, "of a table: those of source and target (1,2)")
         ->delimiter(',')
         ->option_text("N,N");

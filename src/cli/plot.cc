@@ -3,9 +3,6 @@
 
 #include <fmt/format.h>
 
-#include <CLI/App.hpp>
-#include <CLI/Config.hpp>
-#include <CLI/Formatter.hpp>
 #include <algorithm>
 #include <cstring>
 #include <filesystem>
@@ -55,7 +52,7 @@ const AddCommand plot({
     .summary = "draw loss, BLEU and speed of training runs",
     .example = "regard plot zh-en.model.metrics.jsonl --out zh-en.svg\n"
                "regard plot a.metrics.jsonl b.metrics.jsonl --name GRU Transformer --log --out both.svg",
-    .build = [](CLI::App& app) -> Run {
+    .build = [](App& app) -> Run {
       auto options = std::make_shared<Options>();
       app.add_option("metrics", options->metrics, "what `regard train` writes beside its model, M.metrics.jsonl")
           ->required()
@@ -63,7 +60,7 @@ const AddCommand plot({
       app.add_option("--out", options->out, "the picture, SVG")->required()->option_text("FILE");
       app.add_option("--name", options->names, "what to call the runs, in the order of the files")->option_text("NAME");
       app.add_option("--columns", options->plot.columns, "pictures beside each other (2)")
-          ->check(CLI::Range(1, 5))
+          ->check(Range(1, 5))
           ->option_text("N");
       app.add_flag("--log", options->plot.log, "loss, learning rate and norm on a logarithmic scale");
       return [options](const Context& context) { return run(*options, context); };

@@ -4,9 +4,7 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
-#include <CLI/App.hpp>
-#include <CLI/Config.hpp>
-#include <CLI/Formatter.hpp>
+#include <algorithm>
 #include <filesystem>
 #include <memory>
 #include <string>
@@ -154,7 +152,7 @@ const AddCommand prepare({
     .example = "regard prepare --train train.zh train.en --tokenizer pieces --vocabulary 8000 --out data\n"
                "regard prepare --train pairs.tsv.gz --columns 2,1 --tokenizer words --dictionary names.txt --lower\n"
                "regard corpus zh-en --lines 5000 | regard prepare --train - --tokenizer words",
-    .build = [](CLI::App& app) -> Run {
+    .build = [](App& app) -> Run {
       auto options = std::make_shared<Options>();
       app.add_option(
              "--train", options->files,
@@ -163,26 +161,26 @@ const AddCommand prepare({
           ->expected(1, 2)
           ->option_text("FILE [FILE]");
       app.add_option("--format", options->format, "lines, tsv or jsonl; auto: by number and name of the files")
-          ->check(CLI::IsMember({"auto", "lines", "tsv", "jsonl"}))
+          ->check(IsMember({"auto", "lines", "tsv", "jsonl"}))
           ->option_text("NAME");
       app.add_option("--columns", options->columns, "of a table: source and target (1,2)")->option_text("N,N");
       app.add_option("--fields", options->fields, "of JSON lines (source,target)")->option_text("A,B");
       app.add_option("--tokenizer", options->tokens.kind,
                      "pieces (byte pairs), unigram (pieces too), words or characters")
-          ->check(CLI::IsMember({"pieces", "unigram", "words", "characters"}))
+          ->check(IsMember({"pieces", "unigram", "words", "characters"}))
           ->option_text("KIND");
       app.add_option("--vocabulary", options->tokens.size, "ids of each vocabulary, at most (8000)")->option_text("N");
       app.add_flag("--joint", options->tokens.joint, "one vocabulary for both sides");
       app.add_flag("--lower", options->tokens.lower, "lower case");
       app.add_flag("--byte-fallback", options->tokens.byte_fallback, "pieces: spell what is unknown in bytes");
       app.add_option("--least-count", options->tokens.least_count, "words seen less often are unknown (1)")
-          ->check(CLI::Range(1, 1'000'000'000))
+          ->check(Range(1, 1'000'000'000))
           ->option_text("N");
       app.add_option("--dictionary", options->tokens.dictionary,
                      "words: a file of words that Chinese is cut into, `word [count]` a line")
           ->option_text("FILE");
       app.add_option("--longest", options->longest, "count pairs with a longer side (256)")
-          ->check(CLI::Range(1, 1'000'000'000))
+          ->check(Range(1, 1'000'000'000))
           ->option_text("N");
       app.add_option("--out", options->out, "a folder for the vocabularies, lengths.svg and scatter.svg")
           ->option_text("FOLDER");

@@ -1,9 +1,6 @@
 // `regard probe`: small experiments that show what is said of attention.
 #include <fmt/format.h>
 
-#include <CLI/App.hpp>
-#include <CLI/Config.hpp>
-#include <CLI/Formatter.hpp>
 #include <filesystem>
 #include <functional>
 #include <memory>
@@ -44,42 +41,39 @@ const AddCommand probe({
                "regard probe saturation --svg saturation.svg\n"
                "regard probe order --svg order.svg\n"
                "regard probe errors -m zh-en.model --builtin zh-en --svg errors.svg",
-    .build = [](CLI::App& app) -> Run {
+    .build = [](App& app) -> Run {
       using Work = std::function<Probe(const Context&)>;
-      auto all = std::make_shared<std::vector<std::pair<CLI::App*, Work>>>();
+      auto all = std::make_shared<std::vector<std::pair<App*, Work>>>();
       auto svg = std::make_shared<std::string>();
       const auto add = [&](const char* name, const char* summary, const Work& work) {
-        CLI::App& part = *app.add_subcommand(name, summary);
-        part.fallthrough();  // --threads is the command's
+        App& part = *app.add_subcommand(name, summary);
         part.add_option("--svg", *svg, "draw it")->option_text("FILE");
         all->emplace_back(&part, work);
         return &part;
       };
-      const auto number = [](CLI::App* part, const char* name, std::int64_t& value, std::int64_t least,
-                             std::int64_t most, const std::string& help) {
-        part->add_option(name, value, fmt::format("{} ({})", help, value))
-            ->check(CLI::Range(least, most))
-            ->option_text("N");
+      const auto number = [](App* part, const char* name, std::int64_t& value, std::int64_t least, std::int64_t most,
+                             const std::string& help) {
+        part->add_option(name, value, fmt::format("{} ({})", help, value))->check(Range(least, most))->option_text("N");
       };
       auto gradient = std::make_shared<GradientProbe>();
-      CLI::App* part = add("gradient", "how far back gradients reach: recurrent networks and attention",
-                           [gradient](const Context&) { return probe_gradients(*gradient); });
+      App* part = add("gradient", "how far back gradients reach: recurrent networks and attention",
+                      [gradient](const Context&) { return probe_gradients(*gradient); });
       number(part, "--length", gradient->length, 2, 1000, "steps");
       number(part, "--width", gradient->width, 2, 512, "of inputs and states");
-      part->add_option("--seed", gradient->seed, "other numbers (1)")->check(a_seed())->option_text("N");
+      part->add_option("--seed", gradient->seed, "other numbers (1)")->check(a_seed)->option_text("N");
 
       auto saturation = std::make_shared<SaturationProbe>();
       part = add("saturation", "softmax by width and scale: why scores are divided by √d",
                  [saturation](const Context&) { return probe_saturation(*saturation); });
       number(part, "--keys", saturation->keys, 2, 4096, "random keys");
       number(part, "--widest", saturation->widest, 4, 8192, "d, from 4 on");
-      part->add_option("--seed", saturation->seed, "other numbers (1)")->check(a_seed())->option_text("N");
+      part->add_option("--seed", saturation->seed, "other numbers (1)")->check(a_seed)->option_text("N");
 
       auto order = std::make_shared<OrderProbe>();
       part = add("order", "shuffled words, with and without positions",
                  [order](const Context&) { return probe_order(*order); });
       number(part, "--words", order->words, 2, 1024, "words");
-      part->add_option("--seed", order->seed, "other numbers (1)")->check(a_seed())->option_text("N");
+      part->add_option("--seed", order->seed, "other numbers (1)")->check(a_seed)->option_text("N");
 
       auto errors = std::make_shared<ErrorOptions>();
       part = add("errors", "what follows one forced wrong word",
@@ -93,7 +87,6 @@ const AddCommand probe({
       number(part, "--sentences", errors->sentences, 1, 100000, "how many");
       number(part, "--at", errors->settings.at, 0, 500, "which word is wrong, from 0");
       number(part, "--distance", errors->settings.distance, 1, 500, "words behind it");
-      app.require_subcommand(0, 1);
       return [all, svg](const Context& context) {
         std::string names;
         for (const auto& [each, work] : *all) {

@@ -1,9 +1,6 @@
 // `regard quantize`: a model with smaller weights.
 #include <fmt/format.h>
 
-#include <CLI/App.hpp>
-#include <CLI/Config.hpp>
-#include <CLI/Formatter.hpp>
 #include <memory>
 #include <string>
 
@@ -34,7 +31,7 @@ const AddCommand quantize({
     .name = "quantize",
     .summary = "make a model smaller: weights of 16 or 8 bits",
     .example = "regard quantize zh-en.model --to int8 --out small.model",
-    .build = [](CLI::App& app) -> Run {
+    .build = [](App& app) -> Run {
       auto options = std::make_shared<Options>();
       app.add_option("model", options->model, "with weights of f32")->required()->option_text("MODEL");
       app.add_option("--to", options->to, "bf16: half the size; int8: a quarter, and faster (int8)")

@@ -1,9 +1,6 @@
 // `regard score`: how likely a model finds translations that are given.
 #include <fmt/format.h>
 
-#include <CLI/App.hpp>
-#include <CLI/Config.hpp>
-#include <CLI/Formatter.hpp>
 #include <memory>
 #include <string>
 #include <vector>
@@ -40,7 +37,7 @@ const AddCommand score({
     .summary = "log-probabilities of given translations, a line a pair",
     .example = "regard score -m zh-en.model test.zh test.en > scores\n"
                "regard score -m zh-en.model pairs.tsv --normalize --per-token",
-    .build = [](CLI::App& app) -> Run {
+    .build = [](App& app) -> Run {
       auto options = std::make_shared<Options>();
       app.add_option("-m,--model", options->model, "a model that regard train translate wrote")
           ->required()
@@ -54,7 +51,7 @@ const AddCommand score({
       app.add_flag("--per-token", options->settings.per_token, "behind |||: every token and its own");
       app.add_option("--max-length", options->settings.longest,
                      "tokens of a side (1024); a pair with more has the line nan")
-          ->check(CLI::Range(1, 1 << 20))
+          ->check(Range(1, 1 << 20))
           ->option_text("N");
       return [options](const Context& context) { return run(*options, context); };
     },

@@ -2,7 +2,6 @@
 // it, and nothing at all as 0: several seeds would be one.
 #pragma once
 
-#include <CLI/Validators.hpp>
 #include <charconv>
 #include <cstdint>
 #include <limits>
@@ -13,15 +12,12 @@
 
 namespace regard::cli {
 
-inline CLI::Validator a_seed() {
-  return {[](const std::string& given) -> std::string {
-            std::uint64_t value = 0;
-            const char* end = given.data() + given.size();
-            const auto [read, error] = std::from_chars(given.data(), end, value);
-            if (error == std::errc() && read == end) return "";
-            return text("'", given, "', expected a whole number from 0 to ", std::numeric_limits<std::uint64_t>::max());
-          },
-          "", "seed"};
+inline std::string a_seed(const std::string& given) {
+  std::uint64_t value = 0;
+  const char* end = given.data() + given.size();
+  const auto [read, error] = std::from_chars(given.data(), end, value);
+  if (error == std::errc() && read == end) return "";
+  return text("'", given, "', expected a whole number from 0 to ", std::numeric_limits<std::uint64_t>::max());
 }
 
 }  // namespace regard::cli

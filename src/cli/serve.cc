@@ -1,10 +1,11 @@
 // `regard serve`: translations over HTTP.
 #include <fmt/format.h>
 
-#include <CLI/App.hpp>
-#include <CLI/Config.hpp>
-#include <CLI/Formatter.hpp>
+#include <cstdint>
+#include <cstdlib>
 #include <memory>
+#include <string>
+#include <vector>
 
 #include "base/check.h"
 #include "cli/command.h"
@@ -55,7 +56,7 @@ const AddCommand command({
     .summary = "translations over HTTP, in LibreTranslate's shape",
     .example = "regard serve -m zh-en.model --port 8080\n"
                "curl -d '{\"q\": \"他们在看。\"}' -H 'Content-Type: application/json' localhost:8080/translate",
-    .build = [](CLI::App& app) -> Run {
+    .build = [](App& app) -> Run {
       auto options = std::make_shared<Options>();
       serve::Limits& limits = options->limits;
       app.add_option("-m,--model", options->models,
@@ -64,7 +65,7 @@ const AddCommand command({
           ->allow_extra_args(false)
           ->option_text("MODEL");
       app.add_option("--port", options->port, "where to listen (8080); 0: a port that is free")
-          ->check(CLI::Range(0, 65535))
+          ->check(Range(0, 65535))
           ->option_text("N");
       app.add_option("--host", options->host,
                      "an address of this machine (127.0.0.1: nobody else can ask); 0.0.0.0: all")
@@ -76,14 +77,16 @@ const AddCommand command({
       app.add_flag("--int8", options->int8, "compute with weights of 8 bits: faster, nearly the same translations");
       const auto whole = [&app](const char* name, auto& value, std::int64_t least, const char* help) {
         app.add_option(name, value, help)
-            ->check(CLI::Range(least, std::int64_t{1} << 30))
+            ->check(Range(least, std::int64_t{1} << 30))
             ->group("Limits")
             ->option_text("N");
       };
       const auto real = [&app](const char* name, double& value, const char* help) {
-        const auto seconds = [](const std::string& given) {  // CLI::Range has nothing against nan
-          double said = -1;
-          const bool right = CLI::detail::lexical_cast(given, said) && said >= 0 && said <= 86400;
+        const auto seconds = [](const std::string& given) {  // Range has nothing against nan
+          char* end = nullptr;
+          const auto said = static_cast<double>(std::strtold(given.c_str(), &end));
+          const bool number = !given.empty() && end == given.c_str() + given.size();
+          const bool right = number && said >= 0 && said <= 86400;
           return right ? std::string() : text("'", given, "', expected seconds from 0 to 86400");
         };
         app.add_option(name, value, help)->check(seconds)->group("Limits")->option_text("X");
@@ -101,7 +104,7 @@ const AddCommand command({
       whole("--queue", limits.queue, 1, "requests that wait (64), beyond: 503");
       whole("--batch", limits.batch, 1, "lines that are translated together (64)");
       app.add_option("--workers", limits.workers, "threads that translate (2)")
-          ->check(CLI::Range(1, 1024))
+          ->check(Range(1, 1024))
           ->group("Limits")
           ->option_text("N");
       real("--delay", limits.delay, "seconds that a request waits for company (0.002)");

@@ -2,15 +2,13 @@
 // checked by the table itself.
 #pragma once
 
-#include <CLI/App.hpp>
-#include <CLI/Config.hpp>
-#include <CLI/Formatter.hpp>
 #include <algorithm>
 #include <memory>
 #include <string>
 #include <vector>
 
 #include "base/settings.h"
+#include "cli/app.h"
 
 namespace regard::cli {
 
@@ -22,7 +20,7 @@ inline std::string option_of(std::string_view key) {
 
 // `usual`: what holds if nothing is said. Keys of `left_out` have no option.
 template <class Struct>
-void add_settings(CLI::App& app, const SettingsTable<Struct>& table, const Struct& usual, const std::string& group,
+void add_settings(App& app, const SettingsTable<Struct>& table, const Struct& usual, const std::string& group,
                   std::vector<Setting>& said, const std::vector<std::string_view>& left_out = {}) {
   for (const auto& field : table.fields()) {
     if (std::find(left_out.begin(), left_out.end(), field.key) != left_out.end()) continue;
@@ -34,11 +32,11 @@ void add_settings(CLI::App& app, const SettingsTable<Struct>& table, const Struc
       for (const std::string& word : field.words) help += word.empty() ? "" : " " + word;
     }
     if (!flag && !value.empty()) help += " (" + value + ")";
-    CLI::Option* const option =
+    Option* const option =
         flag ? app.add_flag_function(
                    option_of(key),
                    [&said, key](std::int64_t times) { said.emplace_back(key, times > 0 ? "true" : "false"); }, help)
-             : app.add_option_function<std::string>(
+             : app.add_option_function(
                       option_of(key), [&said, key](const std::string& text) { said.emplace_back(key, text); }, help)
                    ->option_text(std::holds_alternative<std::string Struct::*>(field.member) ? "TEXT" : "N");
     option->group(group);

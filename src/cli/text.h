@@ -23,7 +23,7 @@ inline std::string padded(std::string_view text, std::size_t width) {
 
 inline std::string with_commas(std::uint64_t number) {
   std::string digits = std::to_string(number);
-  for (std::size_t place = digits.size(); place > 3;) digits.insert(place -= 3, ",");
+  for (std::size_t place = digits.size(); place > 3;) digits.insert(place -= 3, 1, ',');
   return digits;
 }
 

@@ -3,12 +3,10 @@
 
 #include <fmt/format.h>
 
-#include <CLI/App.hpp>
-#include <CLI/Config.hpp>
-#include <CLI/Formatter.hpp>
 #include <string>
 
 #include "base/check.h"
+#include "cli/app.h"
 #include "cli/note.h"
 #include "tasks/traces.h"
 
@@ -25,14 +23,14 @@ struct TraceOptions {
   }
   TraceSettings settings() const { return {.maps = keeps(), .erasure = erasure}; }
 
-  void add(CLI::App& app, bool searches) {
+  void add(App& app, bool searches) {
     app.add_option("--trace", path,
                    "write the weights of all layers and heads, for regard view and other programs (docs/trace.md)")
         ->option_text("FILE");
     app.add_option("--trace-maps", maps,
                    "in the trace: cross, where the source was looked at; all, also what encoder and decoder looked at\n"
                    "of themselves; norms, also lengths of values (cross)")
-        ->check(CLI::IsMember({"cross", "all", "norms"}))
+        ->check(IsMember({"cross", "all", "norms"}))
         ->option_text("KIND");
     if (searches) app.add_flag("--trace-beam", beam, "in the trace: what the search wrote, step after step");
     app.add_flag(

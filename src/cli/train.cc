@@ -2,7 +2,9 @@
 #include <fmt/format.h>
 
 #include <filesystem>
-#include <istream>
+#include <memory>
+#include <string>
+#include <vector>
 
 #include "base/check.h"
 #include "cli/command.h"
@@ -21,16 +23,6 @@ struct Options {
   TranslationData data;
   std::vector<Setting> model, training;
   bool resume = false;
-};
-
-// Some editors begin a file with a mark of its encoding; it is no part of the first setting.
-struct SettingsFile : CLI::ConfigTOML {
-  std::vector<CLI::ConfigItem> from_config(std::istream& in) const override {
-    for (const char byte : {'\xEF', '\xBB', '\xBF'}) {
-      if (in.peek() == static_cast<unsigned char>(byte)) in.get();
-    }
-    return CLI::ConfigTOML::from_config(in);
-  }
 };
 
 int run(Options& options, const Context& context) {
@@ -85,7 +77,7 @@ const AddCommand train({
                "regard train translate --train a.zh a.en --valid b.zh b.en --model transformer-tiny --out zh-en.model\n"
                "regard train translate --train pairs.tsv --tokenizer words --attention \"additive | sparsemax\" "
                "--model luong --out m.model",
-    .build = [](CLI::App& app) -> Run {
+    .build = [](App& app) -> Run {
       auto options = std::make_shared<Options>();
       app.add_option("task", options->task, "translate")->required()->option_text("TASK");
       app.add_option("--train", options->train, "two files, line by line, or one: .tsv or .jsonl; each may be .gz")
@@ -96,7 +88,7 @@ const AddCommand train({
       app.add_option("--builtin", options->data.builtin, "the built-in corpus: zh-en, en-zh, en-fr, fr-en")
           ->option_text("PAIR");
       app.add_option("--lines", options->data.builtin_lines, "of the built-in corpus (20000)")
-          ->check(CLI::Range(std::int64_t{1}, std::int64_t{1'000'000'000}))
+          ->check(Range(std::int64_t{1}, std::int64_t{1'000'000'000}))
           ->option_text("N");
       app.add_option("--dictionary", options->data.dictionary,
                      "a file of words that Chinese is cut into, `word [count]` a line")
@@ -109,9 +101,7 @@ const AddCommand train({
       add_settings(app, translation_table(), TranslationSettings(), "Training", options->training);
       add_settings(app, model_table(), ModelSettings(), "Model (over what --model says)", options->model,
                    {"source_words", "target_words"});
-      app.set_config("--config", "", "a file with lines such as batch-tokens=2048; options win")->option_text("FILE");
-      app.config_formatter(std::make_shared<SettingsFile>());
-      app.allow_config_extras(CLI::config_extras_mode::error);
+      app.set_config("--config", "a file with lines such as batch-tokens=2048; options win")->option_text("FILE");
       return [options](const Context& context) { return run(*options, context); };
     },
 });

@@ -2,9 +2,6 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
-#include <CLI/App.hpp>
-#include <CLI/Config.hpp>
-#include <CLI/Formatter.hpp>
 #include <algorithm>
 #include <map>
 #include <memory>
@@ -274,7 +271,7 @@ const AddCommand translate({
     .example = "regard translate -m m.model --map '他们在看。'\n"
                "regard translate -m a.model -m b.model --beam 8 --n-best 3 < lines.zh > lines.en\n"
                "regard translate -m m.model --trace a.trace --trace-maps all --erasure '他们在看。'",
-    .build = [](CLI::App& app) -> Run {
+    .build = [](App& app) -> Run {
       auto options = std::make_shared<Options>();
       Translator::Settings& search = options->search;
       app.add_option("words", options->words, "what to translate; without them, lines of the standard input")
@@ -288,39 +285,39 @@ const AddCommand translate({
       app.add_option("--force", options->force, "translations that are given, line by line: their scores and maps")
           ->option_text("FILE");
       app.add_option("--beam", search.beam, "how many beginnings are kept (5); 1: greedy")
-          ->check(CLI::Range(1, 256))
+          ->check(Range(1, 256))
           ->option_text("N");
       app.add_option("--n-best", search.best, "so many of each line: number ||| translation ||| score (1)")
-          ->check(CLI::Range(1, 256))
+          ->check(Range(1, 256))
           ->option_text("N");
       app.add_option("--length-penalty", search.length_penalty, "0 prefers short ones (1)")
-          ->check(CLI::Range(0.0, 10.0))
+          ->check(Range(0.0, 10.0))
           ->option_text("X");
       app.add_option("--max-length", search.longest, "tokens of a translation at most (twice the line and 10)")
-          ->check(CLI::Range(1, 1'000'000))
+          ->check(Range(1, 1'000'000))
           ->option_text("N");
       app.add_option("--max-line", search.longest_line,
                      "tokens of a line; longer ones are cut at the ends of sentences (as in training)")
-          ->check(CLI::Range(1, 1'000'000))
+          ->check(Range(1, 1'000'000))
           ->option_text("N");
       app.add_option("--batch-tokens", search.batch_tokens, "translated together (4096)")
-          ->check(CLI::Range(1, 1 << 24))
+          ->check(Range(1, 1 << 24))
           ->option_text("N");
       app.add_flag("--int8", options->int8, "compute with weights of 8 bits: faster, nearly the same translations");
       app.add_flag("--sample", search.sample, "draw translations instead of searching for the likeliest");
-      const auto samples = [options](CLI::Option* option) {
+      const auto samples = [options](Option* option) {
         option->each([options](const std::string&) { options->search.sample = true; });
       };
       samples(app.add_option("--top-k", search.top_k, "draw from the N likeliest words only")
-                  ->check(CLI::Range(1, 1 << 24))
+                  ->check(Range(1, 1 << 24))
                   ->option_text("N"));
       samples(app.add_option("--top-p", search.top_p, "draw from the likeliest words that have X of the probability")
-                  ->check(CLI::Range(0.000001, 1.0))
+                  ->check(Range(0.000001, 1.0))
                   ->option_text("X"));
       samples(app.add_option("--temperature", search.temperature, "below 1 the likely become likelier (1)")
-                  ->check(CLI::Range(0.001, 1000.0))
+                  ->check(Range(0.001, 1000.0))
                   ->option_text("X"));
-      app.add_option("--seed", search.seed, "another seed, other samples (1)")->check(a_seed())->option_text("N");
+      app.add_option("--seed", search.seed, "another seed, other samples (1)")->check(a_seed)->option_text("N");
       app.add_flag("--scores", options->scores, "the score behind every translation: translation ||| score");
       app.add_option("--alignment", options->alignment_kind,
                      "translation ||| which words come from which: hard, soft, spans, or the least weight, as 0.3")
@@ -329,10 +326,10 @@ const AddCommand translate({
           ->option_text("NAME");
       app.add_flag("--map", options->map, "where it looked, below every translation");
       app.add_option("--layer", options->asked.layer, "whose attention (the last; for alignments what the model says)")
-          ->check(CLI::Range(0, 1000))
+          ->check(Range(0, 1000))
           ->option_text("N");
       app.add_option("--head", options->asked.head, "which head (the mean of all; for alignments what the model says)")
-          ->check(CLI::Range(0, 1000))
+          ->check(Range(0, 1000))
           ->option_text("N");
       options->trace.add(app, true);
       return [options](const Context& context) {

@@ -1,9 +1,6 @@
 // regard verify: every operation on this processor, kernels against references.
 #include <fmt/format.h>
 
-#include <CLI/App.hpp>
-#include <CLI/Config.hpp>
-#include <CLI/Formatter.hpp>
 #include <memory>
 #include <string>
 #include <vector>
@@ -75,7 +72,7 @@ const AddCommand command({
     .name = "verify",
     .summary = "check every operation against its reference on this processor",
     .example = "regard verify\nregard verify --op softmax --target avx2",
-    .build = [](CLI::App& app) -> Run {
+    .build = [](App& app) -> Run {
       auto options = std::make_shared<Options>();
       app.add_option("--op", options->op, "only this operation")->option_text("NAME");
       app.add_option("--target", options->target, "only this instruction set")->option_text("NAME");

@@ -2,9 +2,7 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
-#include <CLI/App.hpp>
-#include <CLI/Config.hpp>
-#include <CLI/Formatter.hpp>
+#include <algorithm>
 #include <memory>
 #include <span>
 #include <string>
@@ -118,7 +116,7 @@ const AddCommand view({
                "regard view -m zh-en.model '他们在看书。' 'They are reading.' --view lines -o lines.svg\n"
                "regard view a.trace --view heads -o heads.svg\n"
                "regard view a.trace --view row --token it -o it.png",
-    .build = [](CLI::App& app) -> Run {
+    .build = [](App& app) -> Run {
       auto options = std::make_shared<Options>();
       ShowSettings& show_settings = options->show;
       MapChoice& choice = show_settings.choice;
@@ -138,13 +136,13 @@ const AddCommand view({
       app.add_option("--map", choice.map, "which map: cross, encoder, decoder … (what the trace says, else its first)")
           ->option_text("NAME");
       app.add_option("--layer", choice.layer, "which layer, from 0 (what the trace says, else the last)")
-          ->check(CLI::Range(0, 100000))
+          ->check(Range(0, 100000))
           ->option_text("N");
       app.add_option("--head", choice.head, "which head, from 0 (what the trace says, else the mean of all)")
-          ->check(CLI::Range(0, 100000))
+          ->check(Range(0, 100000))
           ->option_text("N");
       app.add_option("--item", choice.item, "which example of the trace, from 0 (0)")
-          ->check(CLI::Range(0, 1 << 30))
+          ->check(Range(0, 1 << 30))
           ->option_text("N");
       app.add_option("--token", show_settings.token, "for row, text and image: whose row, by its word or its number")
           ->option_text("WORD");
@@ -156,10 +154,10 @@ const AddCommand view({
       app.add_option("--links", options->links, "cells to be marked, as pairs column-row: '0-0 1-2'")
           ->option_text("LINKS");
       app.add_option("--theme", options->theme, "of pictures: light or dark (light)")
-          ->check(CLI::IsMember({"light", "dark"}))
+          ->check(IsMember({"light", "dark"}))
           ->option_text("NAME");
       app.add_option("--color", options->color, "in the terminal: auto, always or never (auto)")
-          ->check(CLI::IsMember({"auto", "always", "never"}))
+          ->check(IsMember({"auto", "always", "never"}))
           ->option_text("WHEN");
       return [options](const Context& context) { return run(*options, context); };
     },
