@@ -221,7 +221,16 @@ Option* App::add_flag(const std::string& name, bool& value, const std::string& h
 
 Option* App::add_flag_function(const std::string& name, const std::function<void(std::int64_t times)>& run,
                                const std::string& help) {
-  return keep(app_->add_flag_function(name, run, help));
+  CLI::Option* const option = app_->add_flag_function(name, run, help);
+  option->check([](const std::string& value) {  // or --joint=abc is an exception of the standard library's
+    try {
+      CLI::detail::to_flag_value(value);
+      return std::string();
+    } catch (const std::exception&) {
+      return text("'", value, "', expected true or false");
+    }
+  });
+  return keep(option);
 }
 
 Option* App::set_config(const std::string& name, const std::string& help) {

@@ -80,7 +80,9 @@ int run(const Options& options, const Context& context) {
 
 Evaluation eval_align() {
   return {
-      .name = "align", .summary = "precision, recall and error rate of alignments (AER)", .build = [](App& app) -> Run {
+      .name = "align",
+      .summary = "precision, recall and error rate of alignments (AER)",
+      .build = [](App& app) -> Run {
         auto options = std::make_shared<Options>();
         app.add_option("gold", options->gold, "what is right: links i-j are sure, ipj possible")
             ->required()
@@ -96,7 +98,8 @@ Evaluation eval_align() {
         app.add_flag("--json", options->json, "one line of JSON");
         app.footer("Example:\n  regard align -m zh-en.model a.zh a.en | regard eval align a.gold");
         return [options](const Context& context) { return run(*options, context); };
-      }};
+      },
+  };
 }
 
 }  // namespace regard::cli

@@ -84,7 +84,8 @@ TEST(Train, MistakesAreOneLineAndLeaveNothingBehind) {
            {"translate --train a b c --out m", "train"},
            {"translate --builtin zh-en --columns 1,2 --out m", "--columns is for files"},
            {"translate --builtin zh-en --out . --resume", "is a folder"},
-           {"translate --builtin '' --out m", "--builtin is empty"}}) {
+           {"translate --builtin '' --out m", "--builtin is empty"},
+           {"translate --builtin zh-en --joint=abc --out m", "--joint: 'abc', expected true or false"}}) {
     const Outcome outcome = shell(in(folder, "$regard train " + arguments + " 2>&1"));
     EXPECT_EQ(outcome.status, 2) << arguments;
     EXPECT_EQ(lines(outcome.out), 1) << outcome.out;

@@ -87,6 +87,18 @@ TEST(IncludeDirection, FoldersIncludeOnlyThoseBeforeThem) {
   EXPECT_GT(files, 10);
 }
 
+// A file that includes it takes twice as long to compile.
+TEST(IncludeDirection, OneFileIncludesCli11) {
+  const fs::path root = fs::path(regard::source_path("")) / "src";
+  std::vector<std::string> files;
+  for (const auto& entry : fs::recursive_directory_iterator(root)) {
+    if (!entry.is_regular_file() || !is_source(entry.path())) continue;
+    const bool includes = read(entry.path()).find("#include <CLI/") != std::string::npos;
+    if (includes) files.push_back(fs::relative(entry.path(), root).generic_string());
+  }
+  EXPECT_EQ(files, std::vector<std::string>{"cli/app.cc"});
+}
+
 TEST(IncludeDirection, PublicHeadersIncludeOnlyEachOther) {
   const fs::path root = fs::path(regard::source_path("")) / "include" / "regard";
   int files = 0;
