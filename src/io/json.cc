@@ -399,8 +399,14 @@ JsonWriter& JsonWriter::value(std::string_view text) {
   return *this;
 }
 JsonWriter& JsonWriter::value(bool flag) { return raw(flag ? "true" : "false"); }
-JsonWriter& JsonWriter::value(std::int64_t number) { return raw(fmt::format_int(number).c_str()); }
-JsonWriter& JsonWriter::value(std::uint64_t number) { return raw(fmt::format_int(number).c_str()); }
+JsonWriter& JsonWriter::value(std::int64_t number) {
+  const fmt::format_int digits(number);
+  return raw({digits.data(), digits.size()});
+}
+JsonWriter& JsonWriter::value(std::uint64_t number) {
+  const fmt::format_int digits(number);
+  return raw({digits.data(), digits.size()});
+}
 JsonWriter& JsonWriter::value(double number) {
   if (number == 0 && std::signbit(number)) return raw("-0.0");  // "-0" is a whole number, which has no sign at 0
   return raw(std::isfinite(number) ? fmt::format("{}", number) : "null");

@@ -50,48 +50,66 @@ bool all_within(const Tensor& tensor, float least, float most, bool known) {
                      [&](float value) { return (value >= least && value <= most) || (known && std::isnan(value)); });
 }
 
+// Spelt only where something is wrong: items[0].axes[1].tokens[3].
+struct Place {
+  const Place* within;
+  const char* list;                        // empty: the number alone
+  std::size_t number = std::string::npos;  // npos: none
+};
+std::string to_text(const Place& place) {
+  std::string out = place.within == nullptr ? "" : to_text(*place.within);
+  if (place.list[0] != '\0') (out += out.empty() ? "" : ".") += place.list;
+  if (place.number != std::string::npos) out += fmt::format("[{}]", place.number);
+  return out;
+}
+struct Quoted {
+  explicit Quoted(std::string_view given) : text(given) {}
+  std::string_view text;
+};
+std::string to_text(const Quoted& quoted) { return json_quote(quoted.text); }
+
 class Checker {
  public:
   Checker(ErrorKind kind, std::string what) : kind_(kind), what_(std::move(what)) {}
 
-  void operator()(const TraceItem& one, std::size_t number) const { item(one, fmt::format("items[{}]", number)); }
+  void operator()(const TraceItem& one, std::size_t number) const { item(one, Place{nullptr, "items", number}); }
   void operator()(const Trace& trace) const {
     for (std::size_t i = 0; i < trace.items.size(); ++i) (*this)(trace.items[i], i);
   }
 
  private:
   template <class... Why>
-  void expect(bool condition, const std::string& place, const Why&... why) const {
+  void expect(bool condition, const Place& place, const Why&... why) const {
     if (!condition) fail(kind_, what_, ": ", place, ": ", why...);
   }
 
   template <class Named>
-  void names(const std::vector<Named>& all, const std::string& place, const char* list) const {
+  void names(const std::vector<Named>& all, const Place& place, const char* list) const {
     expect(all.size() <= kMostNames, place, all.size(), " ", list, ", expected at most ", kMostNames);
     std::set<std::string_view> seen;
     for (std::size_t i = 0; i < all.size(); ++i) {
       const std::string& name = all[i].name;
-      const std::string at = fmt::format("{}.{}[{}]", place, list, i);
+      const Place at{&place, list, i};
       const bool good = std::all_of(name.begin(), name.end(), [](char c) {
         return static_cast<unsigned char>(c) > ' ' && c != '.' && c != 0x7f;
       });
-      expect(!name.empty() && name.size() <= kMostNameBytes && good && utf8::valid(name), at, "a name ",
-             json_quote(name), ", expected 1 to ", kMostNameBytes, " bytes without blanks and dots");
-      expect(seen.insert(name).second, at, "the name ", json_quote(name), " stands twice");
+      expect(!name.empty() && name.size() <= kMostNameBytes && good && utf8::valid(name), at, "a name ", Quoted(name),
+             ", expected 1 to ", kMostNameBytes, " bytes without blanks and dots");
+      expect(seen.insert(name).second, at, "the name ", Quoted(name), " stands twice");
     }
   }
 
-  void f32(const Tensor& tensor, const std::string& place, const char* field, const Shape& shape) const {
+  void f32(const Tensor& tensor, const Place& place, const char* field, const Shape& shape) const {
     expect(tensor.dtype() == DType::kF32 && tensor.is_dense() && tensor.shape() == shape, place, field, ": ", tensor,
            ", expected f32 ", shape);
   }
 
-  void tokens(const TraceAxis& axis, const std::string& place) const {
+  void tokens(const TraceAxis& axis, const Place& place) const {
     expect(utf8::valid(axis.text), place, "the text is no UTF-8");
     const auto words = static_cast<std::int64_t>(axis.text.size() + axis.tokens.size());
     for (std::size_t i = 0; i < axis.tokens.size(); ++i) {
       const TraceToken& token = axis.tokens[i];
-      const std::string at = fmt::format("{}.tokens[{}]", place, i);
+      const Place at{&place, "tokens", i};
       expect(utf8::valid(token.text), at, "the text is no UTF-8");
       expect(token.begin <= token.end && token.end <= axis.text.size(), at, "bytes ", token.begin, " to ", token.end,
              " of a text of ", axis.text.size());
@@ -101,7 +119,7 @@ class Checker {
     }
   }
 
-  void picture(const TraceAxis& axis, const std::string& place) const {
+  void picture(const TraceAxis& axis, const Place& place) const {
     const bool boxes = axis.kind == Kind::kBoxes;  // which mean nothing without a size
     expect(axis.height >= (boxes ? 1 : 0) && axis.height <= kMostSide && axis.width >= (boxes ? 1 : 0) &&
                axis.width <= kMostSide,
@@ -113,7 +131,7 @@ class Checker {
     expect(all_within(axis.picture, 0, 1, false), place, "a pixel that is not from 0 to 1");
   }
 
-  void grid(const TraceAxis& axis, const std::string& place) const {
+  void grid(const TraceAxis& axis, const Place& place) const {
     expect(axis.rows >= 1 && axis.rows <= kMostSide && axis.columns >= 1 && axis.columns <= kMostSide &&
                axis.rows * axis.columns <= kMostPlaces,
            place, "a grid of ", axis.rows, " × ", axis.columns, ", expected 1 to ", kMostSide, " and at most ",
@@ -121,12 +139,12 @@ class Checker {
     picture(axis, place);
   }
 
-  void boxes(const TraceAxis& axis, const std::string& place) const {
+  void boxes(const TraceAxis& axis, const Place& place) const {
     picture(axis, place);
     const auto width = static_cast<double>(axis.width), height = static_cast<double>(axis.height);
     for (std::size_t i = 0; i < axis.boxes.size(); ++i) {
       const TraceBox& box = axis.boxes[i];
-      const std::string at = fmt::format("{}.boxes[{}]", place, i);
+      const Place at{&place, "boxes", i};
       expect(utf8::valid(box.text), at, "the text is no UTF-8");
       expect(0 <= box.left && box.left <= box.right && box.right <= width && 0 <= box.top && box.top <= box.bottom &&
                  box.bottom <= height,
@@ -135,7 +153,7 @@ class Checker {
     }
   }
 
-  void frames(const TraceAxis& axis, const std::string& place) const {
+  void frames(const TraceAxis& axis, const Place& place) const {
     expect(axis.frames >= 0 && axis.frames <= kMostPlaces, place, axis.frames, " frames, expected 0 to ", kMostPlaces);
     expect(std::abs(axis.first) <= kMostSeconds && axis.step > 0 && axis.step <= kMostSeconds, place,
            "frames begin at ", axis.first, " s and are ", axis.step, " s apart, expected at most ", kMostSeconds,
@@ -154,12 +172,12 @@ class Checker {
     }
   }
 
-  void map(const TraceItem& item, const TraceMap& map, const std::string& place) const {
+  void map(const TraceItem& item, const TraceMap& map, const Place& place) const {
     std::int64_t sizes[2] = {};
     for (const auto& [which, name] : {std::pair(0, &map.rows), std::pair(1, &map.columns)}) {
       const auto found = std::find_if(item.axes.begin(), item.axes.end(),
                                       [&, wanted = name](const TraceAxis& axis) { return axis.name == *wanted; });
-      expect(found != item.axes.end(), place, "there is no axis ", json_quote(*name));
+      expect(found != item.axes.end(), place, "there is no axis ", Quoted(*name));
       sizes[which] = found->size();
     }
     const Tensor& w = map.weights;
@@ -167,20 +185,20 @@ class Checker {
            "weights are ", w, ", expected f32 [layers, heads, rows, columns], 1 to ", kMostHeads, " layers and heads");
     f32(w, place, "weights", {w[0], w[1], sizes[0], sizes[1]});
     expect(all_within(w, -kMost, kMost, true), place, "an infinite weight");
-    expect(!map.causal || map.rows == map.columns, place, "a causal map of ", json_quote(map.rows), " over ",
-           json_quote(map.columns), ", expected one axis");
+    expect(!map.causal || map.rows == map.columns, place, "a causal map of ", Quoted(map.rows), " over ",
+           Quoted(map.columns), ", expected one axis");
     if (!map.norms.defined()) return;
     f32(map.norms, place, "norms", {w[0], w[1], sizes[1]});
     expect(all_within(map.norms, 0, kMost, true), place, "a norm that is not a finite number from 0");
   }
 
-  void item(const TraceItem& item, const std::string& place) const {
+  void item(const TraceItem& item, const Place& place) const {
     expect(utf8::valid(item.title), place, "the title is no UTF-8");
     names(item.axes, place, "axes");
     names(item.maps, place, "maps");
     for (std::size_t i = 0; i < item.axes.size(); ++i) {
       const TraceAxis& axis = item.axes[i];
-      const std::string at = fmt::format("{}.axes[{}]", place, i);
+      const Place at{&place, "axes", i};
       switch (axis.kind) {
         case Kind::kTokens:
           tokens(axis, at);
@@ -197,36 +215,37 @@ class Checker {
       }
     }
     for (std::size_t i = 0; i < item.maps.size(); ++i) {
-      map(item, item.maps[i], fmt::format("{}.maps[{}]", place, i));
+      map(item, item.maps[i], Place{&place, "maps", i});
     }
     if (item.choice) {
       const TraceChoice& choice = *item.choice;
       const auto found = std::find_if(item.maps.begin(), item.maps.end(),
                                       [&](const TraceMap& each) { return each.name == choice.map; });
-      expect(found != item.maps.end(), place + ".choice", "there is no map ", json_quote(choice.map));
+      expect(found != item.maps.end(), Place{&place, "choice"}, "there is no map ", Quoted(choice.map));
       const std::int64_t layers = found->weights[0], heads = found->weights[1];
       expect(choice.layer >= 0 && choice.layer < layers && choice.head >= -1 && choice.head < heads &&
                  (choice.shift == 0 || choice.shift == 1),
-             place + ".choice", "layer ", choice.layer, ", head ", choice.head, ", shift ", choice.shift,
+             Place{&place, "choice"}, "layer ", choice.layer, ", head ", choice.head, ", shift ", choice.shift,
              ", expected a layer below ", layers, ", a head from -1 to below ", heads, ", shift 0 or 1");
     }
     if (item.log_probability) {
       expect(std::isfinite(*item.log_probability), place, "the log-probability is not finite");
     }
     if (item.erasure) {
-      expect(std::isfinite(item.erasure->most) && std::isfinite(item.erasure->random), place + ".erasure",
+      expect(std::isfinite(item.erasure->most) && std::isfinite(item.erasure->random), Place{&place, "erasure"},
              "a number that is not finite");
-      expect(item.erasure->words >= 0, place + ".erasure", item.erasure->words, " words");
+      expect(item.erasure->words >= 0, Place{&place, "erasure"}, item.erasure->words, " words");
     }
-    if (item.beam) beam(*item.beam, place + ".beam");
+    if (item.beam) beam(*item.beam, Place{&place, "beam"});
   }
 
-  void beam(const TraceBeam& beam, const std::string& place) const {
+  void beam(const TraceBeam& beam, const Place& place) const {
     std::int64_t before = 0;
     for (std::size_t step = 0; step < beam.steps.size(); ++step) {
+      const Place steps{&place, "", step};
       for (std::size_t i = 0; i < beam.steps[step].size(); ++i) {
         const TraceBeam::Row& row = beam.steps[step][i];
-        const std::string at = fmt::format("{}[{}][{}]", place, step, i);
+        const Place at{&steps, "", i};
         expect(utf8::valid(row.text), at, "the text is no UTF-8");
         expect(row.parent >= -1 && row.parent < before, at, "goes on from row ", row.parent, ", expected -1 to below ",
                before);
@@ -515,7 +534,7 @@ class Writer {
     out_.end_object();
   }
 
-  JsonWriter out_;
+  JsonWriter out_{"", 2048};  // room for a sentence of 20 words and its translation
 };
 
 struct File {
