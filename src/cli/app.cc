@@ -4,7 +4,9 @@
 #include <CLI/App.hpp>
 #include <CLI/Config.hpp>
 #include <CLI/Formatter.hpp>
+#include <algorithm>
 #include <istream>
+#include <optional>
 #include <string_view>
 
 #include "base/check.h"
@@ -64,18 +66,33 @@ struct SettingsFile : CLI::ConfigTOML {
        " (expected lines such as batch-tokens=2048)");
 }
 
-// `-m "$MODEL"` where nobody set MODEL: an option with nothing after it is a mistake, not the wish for what is usual.
-std::string option_without_value(const CLI::App& app) {
+// The first value that is not as it should be, of the options that were said, and its option.
+struct Said {
+  std::string option, value;
+};
+template <class Wrong>
+std::optional<Said> find_said(const CLI::App& app, const Wrong& wrong) {
   for (const CLI::Option* option : app.get_options()) {
     if (option->get_positional() || option->count() == 0) continue;
     for (const std::string& value : option->results()) {
-      if (value.empty()) return option->get_name();
+      if (wrong(value)) return Said{option->get_name(), value};
     }
   }
   for (const CLI::App* part : app.get_subcommands()) {  // the one that was asked for
-    if (std::string name = option_without_value(*part); !name.empty()) return name;
+    if (std::optional<Said> found = find_said(*part, wrong)) return found;
   }
-  return "";
+  return std::nullopt;
+}
+
+// `--out --sed 3`: a value that was forgotten, not a model with the name --sed.
+void check_values_are_no_options(const CLI::App& app, const std::string& command,
+                                 const std::vector<std::string>& arguments) {
+  const auto found = find_said(app, [&](const std::string& value) {
+    return value.size() > 2 && value.starts_with("--") && std::ranges::find(arguments, value) != arguments.end();
+  });
+  if (!found) return;
+  fail(ErrorKind::kInput, command, ": ", found->option, ": expected a value, got '", found->value,
+       "' (if that is the value: ", found->option, "=", found->value, ")");
 }
 
 }  // namespace
@@ -260,6 +277,7 @@ bool App::parse(const std::vector<std::string>& arguments) {
   } catch (const CLI::CallForHelp&) {
     return false;
   } catch (const CLI::ExtrasError&) {
+    check_values_are_no_options(*app_, name_, arguments);
     unknown_arguments(*app_, name_);
   } catch (const CLI::FileError& error) {  // "small.ini was not readable (missing?)"
     fail(ErrorKind::kInput, name_, ": --config: ", error.what());
@@ -268,8 +286,10 @@ bool App::parse(const std::vector<std::string>& arguments) {
   } catch (const CLI::ParseError& error) {
     fail(ErrorKind::kInput, name_, ": ", one_line(error.what()));
   }
-  if (const std::string name = option_without_value(*app_); !name.empty()) {
-    fail(ErrorKind::kInput, name_, ": ", name, " is empty, expected a value");
+  check_values_are_no_options(*app_, name_, arguments);
+  // `-m "$MODEL"` where nobody set MODEL: an option with nothing after it is a mistake, not the wish for what is usual.
+  if (const auto found = find_said(*app_, [](const std::string& value) { return value.empty(); })) {
+    fail(ErrorKind::kInput, name_, ": ", found->option, " is empty, expected a value");
   }
   return true;
 }

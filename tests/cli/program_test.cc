@@ -68,6 +68,19 @@ TEST(Program, UnknownOptionIsOneLineWithASuggestion) {
       << outcome.out;
 }
 
+TEST(Program, AnOptionIsNotTheValueOfTheOneBefore) {
+  for (const std::string option : {"--sed", "--seed"}) {  // unknown or known, with more behind it or not
+    for (const char* more : {"", " 3"}) {
+      const Outcome outcome =
+          shell("$regard train translate --builtin zh-en --out " + option + more + " 2>&1 >/dev/null");
+      EXPECT_EQ(outcome.status, 2);
+      EXPECT_EQ(outcome.out, "regard: train: --out: expected a value, got '" + option +
+                                 "' (if that is the value: --out=" + option + ")\n");
+    }
+  }
+  EXPECT_TRUE(has(shell("$regard list --family=--nothing 2>&1"), "unknown family '--nothing'"));  // said so, it is one
+}
+
 TEST(Program, BadValueIsOneLine) {
   for (const char* value : {"abc", "-1", "100000", "''", "99999999999999999999"}) {
     const Outcome outcome = shell(std::string("$regard bench limits --threads ") + value + " 2>&1 >/dev/null");
