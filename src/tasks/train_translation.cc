@@ -28,15 +28,43 @@ namespace {
 constexpr std::uint64_t kFirstWeights = 100;      // where in the seed's numbers the first weights are
 constexpr std::uint64_t kOtherCuts = 0x63757473;  // where in an update's numbers are those of other ways to cut texts
 
-// Pairs of the built-in corpus.
+// Pairs of the built-in corpus. A run reads them four times and more, to count them, to learn pieces, to train; so the
+// first ones, which are all of them if nobody asks for more than usual, are made once, by all threads, and kept.
+class CorpusPairs {
+ public:
+  CorpusPairs(const std::string& pair, std::uint64_t seed, Corpus::Split split, std::int64_t lines,
+              const Context& context)
+      : corpus_(pair, seed, split),
+        lines_(static_cast<std::uint64_t>(lines)),
+        kept_(static_cast<std::size_t>(std::min(lines, kKept))) {
+    for (std::size_t begin = 0; begin < kept_.size(); begin += kBlock) {
+      stop_if_asked(context);
+      parallel(std::min(kBlock, kept_.size() - begin), [&](std::size_t i) { kept_[begin + i] = make(begin + i); });
+    }
+  }
+  std::uint64_t lines() const { return lines_; }
+  LinePair at(std::uint64_t line) const { return line < kept_.size() ? kept_[line] : make(line); }
+
+ private:
+  static constexpr std::int64_t kKept = 100'000;  // some 25 MB
+  static constexpr std::size_t kBlock = 4096;
+
+  LinePair make(std::uint64_t line) const {
+    Corpus::Example example = corpus_.at(line);
+    return {line + 1, std::move(example.source.text), std::move(example.target.text)};
+  }
+
+  Corpus corpus_;
+  std::uint64_t lines_;
+  std::vector<LinePair> kept_;
+};
+
 class CorpusStream final : public PairStream {
  public:
-  CorpusStream(const std::string& pair, std::uint64_t seed, Corpus::Split split, std::int64_t lines)
-      : corpus_(pair, seed, split), lines_(static_cast<std::uint64_t>(lines)) {}
+  explicit CorpusStream(std::shared_ptr<const CorpusPairs> pairs) : pairs_(std::move(pairs)) {}
   bool next(LinePair& pair) override {
-    if (at_ == lines_) return false;
-    Corpus::Example example = corpus_.at(at_++);
-    pair = {at_, std::move(example.source.text), std::move(example.target.text)};
+    if (at_ == pairs_->lines()) return false;
+    pair = pairs_->at(at_++);
     return true;
   }
   PairPosition position() const override { return {.line = at_}; }
@@ -46,21 +74,21 @@ class CorpusStream final : public PairStream {
   std::string name() const override { return "the built-in corpus"; }
 
  private:
-  Corpus corpus_;
-  std::uint64_t lines_, at_ = 0;
+  std::shared_ptr<const CorpusPairs> pairs_;
+  std::uint64_t at_ = 0;
 };
 
-OpenPairs training_pairs(const TranslationData& data, std::uint64_t seed) {
+OpenPairs training_pairs(const TranslationData& data, std::uint64_t seed, const Context& context) {
   if (data.builtin.empty()) return open_pairs(data.train.value());
-  return [data, seed] {
-    return std::make_unique<CorpusStream>(data.builtin, seed, Corpus::Split::kTrain, data.builtin_lines);
-  };
+  return [pairs = std::make_shared<const CorpusPairs>(data.builtin, seed, Corpus::Split::kTrain, data.builtin_lines,
+                                                      context)] { return std::make_unique<CorpusStream>(pairs); };
 }
 
-std::unique_ptr<PairStream> validation_pairs(const TranslationData& data, std::uint64_t seed) {
+std::unique_ptr<PairStream> validation_pairs(const TranslationData& data, std::uint64_t seed, const Context& context) {
   if (data.valid) return open_pairs(*data.valid)();
   if (data.builtin.empty()) return nullptr;
-  return std::make_unique<CorpusStream>(data.builtin, seed, Corpus::Split::kTest, data.builtin_tests);
+  return std::make_unique<CorpusStream>(
+      std::make_shared<const CorpusPairs>(data.builtin, seed, Corpus::Split::kTest, data.builtin_tests, context));
 }
 
 // The stream of batches, one ahead: so the end of an epoch is known with its last batch.
@@ -305,7 +333,7 @@ LoopResult train_translation(const TranslationData& data, const ModelSettings& a
     if (settings.guide > 0) check_guide(model_settings, tried->attention_shape());
   }
 
-  const OpenPairs open = training_pairs(data, settings.seed);
+  const OpenPairs open = training_pairs(data, settings.seed, context);
   std::uint64_t pairs = 0;
   {
     const std::unique_ptr<PairStream> stream = open();
@@ -379,7 +407,7 @@ LoopResult train_translation(const TranslationData& data, const ModelSettings& a
 
   ValidationSet validation;
   Batch looked_at;
-  if (const std::unique_ptr<PairStream> stream = validation_pairs(data, settings.seed)) {
+  if (const std::unique_ptr<PairStream> stream = validation_pairs(data, settings.seed, context)) {
     validation = read_validation(*stream, tokenizers, context);
     const std::size_t some = std::min<std::size_t>(16, validation.pairs.size());
     looked_at = make_batch(std::span(validation.pairs).first(some), ends);
