@@ -1,6 +1,7 @@
 """Quality against PyTorch: the same transformer, the same batches in the same order, as many updates, the same text.
 
-    bench/tatoeba.py PROGRAM TEXT_NUMBERS DATA OUT [--directions zh-en en-zh] [--updates 1500] [--seeds 1]
+    bench/tatoeba.py PROGRAM TEXT_NUMBERS DATA OUT [--directions zh-en en-zh] [--updates 1500] [--tokens 2048]
+                     [--seeds 1 2 3]
 
 DATA holds train.tsv.gz and dev.tsv.gz: English, Chinese (manythings.org/anki, cmn-eng). Regard trains; TEXT_NUMBERS
 (cmake --preset peers -DREGARD_PEERS=ON; target text_numbers) tells the batches it saw; torch.nn.Transformer learns from them with the same
@@ -31,7 +32,8 @@ parser.add_argument("data", type=Path)
 parser.add_argument("out", type=Path)
 parser.add_argument("--directions", nargs="+", default=["zh-en", "en-zh"], choices=["zh-en", "en-zh"])
 parser.add_argument("--updates", type=int, default=1500)
-parser.add_argument("--seeds", type=int, nargs="+", default=[1])
+parser.add_argument("--tokens", type=int, default=2048, help="of a batch")
+parser.add_argument("--seeds", type=int, nargs="+", default=[1, 2, 3])
 parser.add_argument("--threads", type=int, default=2)
 options = parser.parse_args()
 options.out.mkdir(parents=True, exist_ok=True)
@@ -142,11 +144,11 @@ for direction in options.directions:
     right = [pair[target] for pair in dev]
     differences = []
     for seed in options.seeds:
-        model = options.out / f"{direction}-{seed}-{options.updates}.model"
+        model = options.out / f"{direction}-{seed}-{options.updates}x{options.tokens}.model"
         begin = time.monotonic()
         subprocess.run([options.program, "train", "translate", "--train", str(options.data / "train.tsv.gz"), "--columns",
                         columns, "--model", "transformer-tiny", "--vocabulary", "5000", "--tie", "--dropout", str(DROPOUT),
-                        "--rate", str(RATE), "--schedule", "cosine", "--warmup", str(WARMUP), "--batch-tokens", "4096",
+                        "--rate", str(RATE), "--schedule", "cosine", "--warmup", str(WARMUP), "--batch-tokens", str(options.tokens),
                         "--clip", "1", "--threads", str(options.threads),
                         "--stop-after", f"{options.updates}u", "--seed", str(seed), "--resume", "--out", str(model)], check=True)
         ours_took = time.monotonic() - begin
@@ -166,7 +168,7 @@ for direction in options.directions:
         scores = [sacrebleu.corpus_bleu(found, [right], tokenize="zh" if direction == "en-zh" else "13a").score
                   for found in (ours, theirs)]
         differences.append(scores[0] - scores[1])
-        print(json.dumps({"direction": direction, "seed": seed, "updates": options.updates, "regard": round(scores[0], 2),
+        print(json.dumps({"direction": direction, "seed": seed, "updates": options.updates, "tokens": options.tokens, "regard": round(scores[0], 2),
                           "torch": round(scores[1], 2), "regard_seconds": round(ours_took), "torch_seconds": round(torch_took)}),
               flush=True)
     print(f"{direction}: regard − torch {statistics.mean(differences):+.2f} BLEU")

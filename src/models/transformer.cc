@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <numeric>
 
 #include "attention/kept.h"
 #include "base/check.h"
@@ -87,20 +88,68 @@ Transformer::Transformer(const Builder& builder, const TransformerSettings& give
   }
 }
 
-Var Transformer::embed(Tape& tape, const Embedding& table, const Position& position, const Tensor& ids,
-                       std::int64_t first) const {
+// The sequences of a batch one after another: what works row by row is spared the padding.
+struct Transformer::Packed {
+  // ids [time, batch]; of sequence i the first lengths[i]
+  Packed(Tape& tape, const Tensor& ids, ArenaVector<std::int32_t> of_sequences, std::span<const std::uint64_t> examples)
+      : lengths(std::move(of_sequences)),
+        longest(ids[0]),
+        positions(arena_vector<std::int32_t>(tape.arena(), ids.size())),
+        places(arena_vector<std::int32_t>(tape.arena(), ids.size())),
+        spots(arena_vector<std::uint64_t>(tape.arena(), ids.size())) {
+    const auto size = static_cast<std::int32_t>(lengths.size());
+    for (std::int32_t item = 0; item < size; ++item) {
+      const auto at = static_cast<std::size_t>(item);
+      for (std::int32_t t = 0; t < lengths[at]; ++t) {
+        positions.push_back(t);
+        places.push_back(t * size + item);
+        spots.push_back(RandomKey(examples[at]).at(static_cast<std::uint64_t>(t)).value());
+      }
+    }
+    words = tape.make({static_cast<std::int64_t>(places.size())}, DType::kI32);
+    for (std::size_t i = 0; i < places.size(); ++i) {
+      words.data<std::int32_t>()[i] = ids.data<std::int32_t>()[places[i]];
+    }
+  }
+
+  static Packed sources(Tape& tape, const Batch& batch) {
+    ArenaVector<std::int32_t> lengths = arena_vector<std::int32_t>(tape.arena(), batch.size());
+    lengths.assign(batch.lengths.begin(), batch.lengths.end());
+    return {tape, batch.source, std::move(lengths), batch.ids};
+  }
+  static Packed targets(Tape& tape, const Batch& batch) {
+    ArenaVector<std::int32_t> steps = arena_vector<std::int32_t>(tape.arena(), batch.size());
+    for (std::int64_t row = 0; row < batch.size(); ++row) {
+      steps.push_back(static_cast<std::int32_t>(target_steps(batch, row)));
+    }
+    return {tape, batch.previous, std::move(steps), batch.ids};
+  }
+
+  Sequences sequences() const { return {.lengths = lengths, .longest = longest}; }
+
+  ArenaVector<std::int32_t> lengths;
+  std::int64_t longest;
+  // Of every row:
+  Tensor words;                         // i32
+  ArenaVector<std::int32_t> positions;  // in its sequence
+  ArenaVector<std::int32_t> places;     // in [time · batch]
+  ArenaVector<std::uint64_t> spots;     // for what is dropped there: of the example and the position
+};
+
+template <class At>
+Var Transformer::embed(Tape& tape, const Embedding& table, const Position& position, const Tensor& ids, At at) const {
   const Var words = table(tape, ids);
   const Var scaled = words * number(tape, std::sqrt(static_cast<double>(settings_.width)), words.dtype());
   tape.release(words);
-  const Var placed = position(scaled, first);
+  const Var placed = position(scaled, at);
   if (settings_.positions != PositionKind::kNone) tape.release(scaled);
   return placed;
 }
 
-// x [batch, time, …]: an element's number in its example does not depend on how far the batch is padded. Takes x over.
+// x [rows, …]: what is dropped depends on the example and the row's position in it alone. Takes x over.
 Var Transformer::drop(Var x, float p, const Pass& pass, std::uint64_t site) const {
   if (!pass.options.training || p == 0) return x;
-  const Var dropped = dropout(x, p, pass.options.key.at(site), pass.ids);
+  const Var dropped = dropout(x, p, pass.options.key.at(site), pass.spots);
   x.tape().release(x);
   return dropped;
 }
@@ -128,9 +177,13 @@ Var Transformer::feed_forward(const Linear& inner, const Linear& outer, Var x, c
               site + kOuter);
 }
 
-Var Transformer::encode(Tape& tape, const Batch& batch, const Pass& pass, Traces* traces, const WhatIf* what_if) const {
-  Var x = drop(embed(tape, source_, source_position_, by_item(tape, batch.source), 0), settings_.dropout, pass,
-               kSourceWords);
+Var Transformer::encode(Tape& tape, const Batch& batch, const LossOptions& loss_options, Traces* traces,
+                        const WhatIf* what_if) const {
+  const Packed rows = Packed::sources(tape, batch);
+  const Sequences sequences = rows.sequences();
+  const Pass pass{loss_options, batch.ids, rows.spots};
+  Var x = drop(embed(tape, source_, source_position_, rows.words, std::span<const std::int32_t>(rows.positions)),
+               settings_.dropout, pass, kSourceWords);
   for (std::size_t i = 0; i < encoder_.size(); ++i) {
     const EncoderLayer& layer = encoder_[i];
     const std::uint64_t site = encoder_site(i);
@@ -139,13 +192,13 @@ Var Transformer::encode(Tape& tape, const Batch& batch, const Pass& pass, Traces
     const std::optional<Edits> edits = edits_of(what_if, {.kind = LookKind::kEncoder,
                                                           .layer = static_cast<std::int64_t>(i),
                                                           .heads = settings_.heads,
-                                                          .queries = x[1],
-                                                          .keys = x[1]});
+                                                          .queries = rows.longest,
+                                                          .keys = rows.longest});
     if (edits) options.edits = &*edits;
     options.weights = traces != nullptr && traces->weights;
     const Var seen = before(layer.self_norm, x);
-    MultiHeadMemory memory = layer.self.remember(seen, seen);
-    MultiHeadResult self = layer.self.read(seen, memory, options);
+    MultiHeadMemory memory = layer.self.remember(seen, seen, &sequences);
+    MultiHeadResult self = layer.self.read(seen, memory, options, &sequences);
     if (traces != nullptr) {
       traces->encoder.push_back(std::move(self.trace));
       traces->encoder_read.push_back(std::move(memory));
@@ -156,29 +209,30 @@ Var Transformer::encode(Tape& tape, const Batch& batch, const Pass& pass, Traces
   return encoder_norm_ ? (*encoder_norm_)(x) : x;
 }
 
-Var Transformer::read(Tape& tape, const Batch& batch, const LossOptions& loss_options, Traces* traces,
-                      Var* weights) const {
-  const Pass pass{loss_options, batch.ids};
-  const Var encoded = encode(tape, batch, pass, traces);
-  Var x = drop(embed(tape, target_, target_position_, by_item(tape, batch.previous), 0), settings_.dropout, pass,
-               kTargetWords);
+Var Transformer::read(Tape& tape, const Batch& batch, const Packed& rows, const LossOptions& loss_options,
+                      Traces* traces, Var* weights) const {
+  const Var encoded = encode(tape, batch, loss_options, traces);
+  const Sequences sources{.lengths = batch.lengths, .longest = batch.source[0]}, sequences = rows.sequences();
+  const Pass pass{loss_options, batch.ids, rows.spots};
+  Var x = drop(embed(tape, target_, target_position_, rows.words, std::span<const std::int32_t>(rows.positions)),
+               settings_.dropout, pass, kTargetWords);
   for (std::size_t i = 0; i < decoder_.size(); ++i) {
     const DecoderLayer& layer = decoder_[i];
     const std::uint64_t site = decoder_site(i);
     const Var seen = before(layer.self_norm, x);
-    MultiHeadMemory own = layer.self.remember(seen, seen);
+    MultiHeadMemory own = layer.self.remember(seen, seen, &sequences);
     AttendOptions own_options = looking(pass, site + kSelfWeights);
     own_options.weights = traces != nullptr && traces->weights;
-    MultiHeadResult self = layer.self.read(seen, own, own_options);
+    MultiHeadResult self = layer.self.read(seen, own, own_options, &sequences);
     x = after(layer.self_norm, x, drop(self.output, settings_.dropout, pass, site + kSelf));
     AttendOptions options = looking(pass, site + kCrossWeights);
     options.lengths = batch.lengths;
     options.weights = own_options.weights;
     const Var asking = before(layer.cross_norm, x);
-    MultiHeadMemory memory = layer.cross.remember(encoded, encoded);
+    MultiHeadMemory memory = layer.cross.remember(encoded, encoded, &sources);
     const bool watched = weights != nullptr && i + 1 == decoder_.size();
-    MultiHeadResult crossed =
-        watched ? layer.cross.watch(asking, memory, options) : layer.cross.read(asking, memory, options);
+    MultiHeadResult crossed = watched ? layer.cross.watch(asking, memory, options, &sequences)
+                                      : layer.cross.read(asking, memory, options, &sequences);
     if (watched) *weights = crossed.weights;
     if (traces != nullptr) {
       traces->decoder.push_back(std::move(self.trace));
@@ -189,21 +243,20 @@ Var Transformer::read(Tape& tape, const Batch& batch, const LossOptions& loss_op
     x = after(layer.cross_norm, x, drop(crossed.output, settings_.dropout, pass, site + kCross));
     x = after(layer.ffn_norm, x, feed_forward(layer.inner, layer.outer, before(layer.ffn_norm, x), pass, site));
   }
-  if (decoder_norm_) x = (*decoder_norm_)(x);
-  return reshape(x, {batch.size() * batch.targets[0], settings_.width});
+  return decoder_norm_ ? (*decoder_norm_)(x) : x;
 }
 
 SequenceModel::Loss Transformer::loss(Tape& tape, const Batch& batch, const LossOptions& options) const {
   Traces traces;
   const bool tells = options.training && reinforces_;
-  const ArenaVector<std::int32_t> places = places_by_item(tape, batch);
+  const Packed rows = Packed::targets(tape, batch);
   const bool guides = guided(batch, options);
   Var weights;
-  Loss made = output_.loss(read(tape, batch, options, tells ? &traces : nullptr, guides ? &weights : nullptr), places,
-                           batch, options);
+  Loss made = output_.loss(read(tape, batch, rows, options, tells ? &traces : nullptr, guides ? &weights : nullptr),
+                           rows.places, batch, options);
   if (guides) {
-    const Var rows = reshape(mean(weights, 1), {weights[0] * weights[2], weights[3]});
-    made.sum = made.sum + guide_loss(rows, places, batch, options);
+    const Var looks = reshape(mean(weights, 1), {weights[0] * weights[2], weights[3]});
+    made.sum = made.sum + guide_loss(looks, places_by_item(tape, batch), batch, options);
   }
   if (tells) {
     const HardCosts costs(made.log_probabilities, batch);
@@ -220,7 +273,8 @@ SequenceModel::Loss Transformer::loss(Tape& tape, const Batch& batch, const Loss
 }
 
 Var Transformer::logits(Tape& tape, const Batch& batch) const {
-  return output_.logits(read(tape, batch, {}, nullptr), places_by_item(tape, batch), batch);
+  const Packed rows = Packed::targets(tape, batch);
+  return output_.logits(read(tape, batch, rows, {}, nullptr), rows.places, batch);
 }
 
 namespace {
@@ -237,7 +291,7 @@ std::vector<Tensor> all_weights(const std::vector<MultiHeadTrace>& layers) {
 std::vector<Tensor> Transformer::all_attention(const Batch& batch) const {
   const PooledTape pooled(this);
   Traces traces;
-  read(*pooled, batch, {}, &traces);
+  read(*pooled, batch, Packed::targets(*pooled, batch), {}, &traces);
   const std::vector<Tensor> layers = all_weights(traces.cross);
   std::vector<Tensor> made;
   for (std::int64_t row = 0; row < batch.size(); ++row) {
@@ -249,7 +303,7 @@ std::vector<Tensor> Transformer::all_attention(const Batch& batch) const {
 std::vector<Tensor> Transformer::places(const Batch& batch) const {
   const PooledTape pooled(this);
   Traces traces;
-  read(*pooled, batch, {}, &traces);
+  read(*pooled, batch, Packed::targets(*pooled, batch), {}, &traces);
   std::vector<Tensor> layers;
   for (const MultiHeadTrace& layer : traces.cross) layers.push_back(layer.places());
   return places_of(layers, batch);
@@ -258,7 +312,7 @@ std::vector<Tensor> Transformer::places(const Batch& batch) const {
 std::vector<EveryMap> Transformer::every_attention(const Batch& batch) const {
   const PooledTape pooled(this);
   Traces traces{.weights = true};
-  read(*pooled, batch, {}, &traces);
+  read(*pooled, batch, Packed::targets(*pooled, batch), {}, &traces);
   const std::vector<Tensor> cross = all_weights(traces.cross), encoder = all_weights(traces.encoder),
                             decoder = all_weights(traces.decoder);
   std::vector<Tensor> cross_norms, encoder_norms, decoder_norms;
@@ -298,8 +352,8 @@ class Transformer::Steps : public Decoding {
         own_looks_(model.shape_of(LookKind::kDecoder)) {
     const LossOptions no_options;
     Traces traces{.weights = true};
-    const Var encoded =
-        model.encode(tape_, batch, Pass{no_options, batch.ids}, keeps_maps() ? &traces : nullptr, options.what_if);
+    const Sequences sources{.lengths = lengths_, .longest = longest_};
+    const Var encoded = model.encode(tape_, batch, no_options, keeps_maps() ? &traces : nullptr, options.what_if);
     if (keeps_norms()) {
       length_maps_ =
           pooled<LengthMaps>(&model.encoder_, LengthMaps::version(model), [&] { return LengthMaps(model, tape_); });
@@ -323,7 +377,7 @@ class Transformer::Steps : public Decoding {
         cross_looks_.scored_by(layer, cross.maps()->mechanism);
         continue;
       }
-      const MultiHeadMemory memory = cross.remember(encoded, encoded);
+      const MultiHeadMemory memory = cross.remember(encoded, encoded, &sources);
       if (keeps_norms()) {
         const Tensor norms = cross.value_lengths(values_of(memory), length_maps_->cross[i]);
         for (std::size_t source = 0; source < lengths_.size(); ++source) {
@@ -348,7 +402,7 @@ class Transformer::Steps : public Decoding {
     if (options_.keeps != Keeps::kNothing) cross_looks_.begin(count, longest_, rows_.width(), &*looks_pooled_);
     if (keeps_maps()) own_looks_.begin(count, rows_.step() + 1, rows_.width(), &*looks_pooled_);
     const LossOptions no_options;
-    const Pass pass{no_options, {}};
+    const Pass pass{no_options};
     Var x = model_.embed(tape_, model_.target_, model_.target_position_, rows_.words(tape_, {count, 1}), rows_.step());
     for (std::size_t i = 0; i < layers_.size(); ++i) {
       const DecoderLayer& layer = model_.decoder_[i];
@@ -455,10 +509,12 @@ class Transformer::Steps : public Decoding {
     std::vector<KeptKeys>& to = layers_[layer].source;
     const Var keys = heads.maps()->key(encoded), values = heads.maps()->value(encoded);
     to.assign(lengths_.size(), new_keys(heads));
+    std::vector<std::int64_t> begins(lengths_.size());
+    std::exclusive_scan(lengths_.begin(), lengths_.end(), begins.begin(), std::int64_t{0});
     parallel(to.size(), [&](std::size_t source) {
       for (std::int64_t t = 0; t < lengths_[source]; ++t) {
-        const std::int64_t row = static_cast<std::int64_t>(source) * encoded[1] + t;
-        to[source].put(t, keys.value().data<float>() + row * keys[2], values.value().data<float>() + row * values[2]);
+        const std::int64_t row = begins[source] + t;
+        to[source].put(t, keys.value().data<float>() + row * keys[1], values.value().data<float>() + row * values[1]);
       }
       if (!keeps_norms()) return;
       const Tensor& norms = cross_norms_[source];

@@ -79,13 +79,17 @@ class Transformer : public SequenceModel {
     MultiHead self, cross;
     Linear inner, outer;
   };
+  struct Packed;
   // What a pass over whole sequences draws from.
   struct Pass {
     const LossOptions& options;
-    std::span<const std::uint64_t> ids;
+    std::span<const std::uint64_t> ids = {};    // of the examples,
+    std::span<const std::uint64_t> spots = {};  // and of their rows
   };
 
-  Var embed(Tape& tape, const Embedding& table, const Position& position, const Tensor& ids, std::int64_t first) const;
+  // `at`: where the first row of each sequence stands, or where every row does.
+  template <class At>
+  Var embed(Tape& tape, const Embedding& table, const Position& position, const Tensor& ids, At at) const;
   Var drop(Var x, float p, const Pass& pass, std::uint64_t site) const;
   AttendOptions looking(const Pass& pass, std::uint64_t site) const;
   Var before(const LayerNorm& norm, Var x) const;           // what a part sees,
@@ -96,12 +100,13 @@ class Transformer : public SequenceModel {
     std::vector<MultiHeadTrace> encoder = {}, decoder = {}, cross = {};
     std::vector<MultiHeadMemory> encoder_read = {}, decoder_read = {}, cross_read = {};  // what they looked at
   };
-  // [batch, time, width]
-  Var encode(Tape& tape, const Batch& batch, const Pass& pass, Traces* traces = nullptr,
+  // What is made of the sources, one after another: [Σ lengths, width].
+  Var encode(Tape& tape, const Batch& batch, const LossOptions& options, Traces* traces = nullptr,
              const WhatIf* what_if = nullptr) const;
-  // [batch · steps, width]; weights, if somebody wants them: of the last look at the source, [batch, heads, steps,
-  // time]
-  Var read(Tape& tape, const Batch& batch, const LossOptions& options, Traces* traces, Var* weights = nullptr) const;
+  // Of the targets' rows, [rows, width]; weights, if somebody wants them: of the last look at the source, [batch,
+  // heads, steps, time]
+  Var read(Tape& tape, const Batch& batch, const Packed& rows, const LossOptions& options, Traces* traces,
+           Var* weights = nullptr) const;
 
   TransformerSettings settings_;
   Embedding target_, source_;

@@ -151,31 +151,43 @@ MultiHead::MultiHead(const Builder& builder, const MultiHeadSettings& given)
 
 namespace {
 
-void check_three(const char* what, Var x) {
-  check(x.shape().rank() == 3, "MultiHead: ", what, " ", x.shape(),
-        ": expected three dimensions: [batch, length, width]");
+void check_shape(const char* what, Var x, const Sequences* sequences) {
+  if (sequences != nullptr) {
+    check(x.shape().rank() == 2, "MultiHead: ", what, " ", x.shape(), ": expected two dimensions: [rows, width]");
+  } else {
+    check(x.shape().rank() == 3, "MultiHead: ", what, " ", x.shape(),
+          ": expected three dimensions: [batch, length, width]");
+  }
 }
 
 // The heads of a projection, which nobody reads again where they are a copy of it.
-Var apart(Var projected, std::int64_t heads) {
-  const Var made = to_heads(projected, heads);
-  if (heads > 1) projected.tape().release(projected);
+Var apart(Var projected, std::int64_t heads, const Sequences* sequences) {
+  const Var made = sequences == nullptr ? to_heads(projected, heads)
+                                        : pad_sequences(projected, sequences->lengths, sequences->longest, heads);
+  if (heads > 1 || sequences != nullptr) projected.tape().release(projected);
   return made;
+}
+
+// [batch, longest, width]
+Var tokens_of(Var x, const Sequences* sequences) {
+  if (sequences == nullptr) return x;
+  const Var padded = pad_sequences(x, sequences->lengths, sequences->longest);
+  return reshape(padded, {padded[0], padded[2], padded[3]});
 }
 
 }  // namespace
 
-MultiHeadMemory MultiHead::remember(Var keys, Var values) const {
-  check_three("keys", keys);
-  check_three("values", values);
+MultiHeadMemory MultiHead::remember(Var keys, Var values, const Sequences* sequences) const {
+  check_shape("keys", keys, sequences);
+  check_shape("values", values, sequences);
   MultiHeadMemory made;
   for (const Part& part : parts_) {
     const Needs needs = part.attention.mechanism().needs();
     const std::int64_t groups = part.attention.sizes().groups;
     MultiHeadMemory::Part own;
-    if (needs.rows) own.keys = apart((*part.key)(keys), groups);
-    if (needs.key_tokens) own.tokens = keys;
-    own.values = apart(part.value(values), groups);
+    if (needs.rows) own.keys = apart((*part.key)(keys), groups, sequences);
+    if (needs.key_tokens) own.tokens = tokens_of(keys, sequences);
+    own.values = apart(part.value(values), groups, sequences);
     made.parts.push_back(own);
   }
   return made;
@@ -251,17 +263,19 @@ std::optional<MultiHead::Maps> MultiHead::maps() const {
 }
 
 MultiHeadResult MultiHead::operator()(Var queries, Var keys, Var values, const AttendOptions& options) const {
-  check_three("queries", queries);
+  check_shape("queries", queries, nullptr);
   return read(queries, remember(keys, values), options);
 }
 
-MultiHeadResult MultiHead::read(Var queries, const MultiHeadMemory& memory, const AttendOptions& options) const {
-  return read(queries, memory, options, false);
+MultiHeadResult MultiHead::read(Var queries, const MultiHeadMemory& memory, const AttendOptions& options,
+                                const Sequences* sequences) const {
+  return read(queries, memory, options, sequences, false);
 }
 
-MultiHeadResult MultiHead::watch(Var queries, const MultiHeadMemory& memory, const AttendOptions& options) const {
+MultiHeadResult MultiHead::watch(Var queries, const MultiHeadMemory& memory, const AttendOptions& options,
+                                 const Sequences* sequences) const {
   check(options.dropout == 0, "MultiHead: a dropout of ", options.dropout, " of weights that are watched");
-  return read(queries, memory, options, true);
+  return read(queries, memory, options, sequences, true);
 }
 
 Var MultiHead::by_head(std::span<const Var> of_parts) const {
@@ -277,8 +291,8 @@ Var MultiHead::by_head(std::span<const Var> of_parts) const {
 }
 
 MultiHeadResult MultiHead::read(Var queries, const MultiHeadMemory& memory, const AttendOptions& options,
-                                bool watched) const {
-  check_three("queries", queries);
+                                const Sequences* sequences, bool watched) const {
+  check_shape("queries", queries, sequences);
   check(memory.parts.size() == parts_.size(), "MultiHead: a memory of ", memory.parts.size(), " parts, expected ",
         parts_.size());
   check(!options.bias.defined() && !options.query_tokens.defined() && !options.key_tokens.defined(),
@@ -300,8 +314,8 @@ MultiHeadResult MultiHead::read(Var queries, const MultiHeadMemory& memory, cons
     }
     const Needs needs = part.attention.mechanism().needs();
     const MultiHeadMemory::Part& seen = memory.parts[i];
-    const Var q = needs.rows ? apart((*part.query)(queries), count) : Var();
-    if (needs.query_tokens || !needs.rows) own.query_tokens = queries;
+    const Var q = needs.rows ? apart((*part.query)(queries), count, sequences) : Var();
+    if (needs.query_tokens || !needs.rows) own.query_tokens = tokens_of(queries, sequences);
     own.prepared_keys = seen.prepared;
     own.key_tokens = seen.tokens;
     const Attention looked = part.attention(q, seen.keys, watched ? with_weights(seen.values) : seen.values, own);
@@ -314,8 +328,8 @@ MultiHeadResult MultiHead::read(Var queries, const MultiHeadMemory& memory, cons
   }
   if (watched) made.weights = by_head(weights);
   const Var all = by_head(contexts);
-  const Var flat = reshape(transpose(all, 1, 2), {all[0], all[2], all[1] * all[3]});
-  made.output = output_(flat);
+  made.output = output_(sequences != nullptr ? unpad_sequences(all, sequences->lengths)
+                                             : reshape(transpose(all, 1, 2), {all[0], all[2], all[1] * all[3]}));
   return made;
 }
 

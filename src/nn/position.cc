@@ -6,6 +6,7 @@
 
 #include "base/check.h"
 #include "kernels/chunks.h"
+#include "regard/autograd/ops.h"
 
 namespace regard {
 
@@ -79,6 +80,25 @@ Var Position::operator()(Var x, std::int64_t first) const {
   if (settings_.kind == PositionKind::kLearned) return x + slice(tape.use(*table_), 0, first, first + time);
   const Tensor& table = x.dtype() == DType::kF64 ? wide_ : narrow_;
   return x + tape.constant(table.slice(0, first, first + time));
+}
+
+Var Position::operator()(Var x, std::span<const std::int32_t> places) const {
+  if (settings_.kind == PositionKind::kNone) return x;
+  const auto count = static_cast<std::int64_t>(places.size());
+  check(x.shape() == Shape{count, settings_.width}, "Position: x is ", x.shape(), ", expected [", count, ", ",
+        settings_.width, "]");
+  Tape& tape = x.tape();
+  const Tensor ids = tape.make({count}, DType::kI32);
+  for (std::int64_t i = 0; i < count; ++i) {
+    const std::int32_t place = places[static_cast<std::size_t>(i)];
+    check(place >= 0 && place < settings_.longest, "Position: position ", place, " is asked for, there are ",
+          settings_.longest);
+    ids.data<std::int32_t>()[i] = place;
+  }
+  const Var table = settings_.kind == PositionKind::kLearned
+                        ? tape.use(*table_)
+                        : tape.constant(x.dtype() == DType::kF64 ? wide_ : narrow_);
+  return x + embedding(table, ids);
 }
 
 }  // namespace regard

@@ -1,4 +1,5 @@
 // Rows of the table: operations that move numbers or add them up.
+#include <array>
 #include <numeric>
 
 #include "base/check.h"
@@ -104,6 +105,56 @@ Case turning(const Shape& shape, int a, int b) {
       std::swap(place[out.index(a)], place[out.index(b)]);
       for (int d = 0; d < shape.rank(); ++d) from = from * shape[d] + place[d];
       y.push_back(x[0][from]);
+    }
+    return y;
+  };
+  return made;
+}
+
+// Where each number of sequences one after another stands when they are padded, in the order of the padded ones; -1 is
+// padding.
+std::vector<std::int64_t> padded_places(const std::vector<std::int32_t>& lengths, std::int64_t longest,
+                                        std::int64_t heads, std::int64_t width) {
+  std::vector<std::int64_t> from;
+  std::int64_t begin = 0;
+  for (const std::int32_t length : lengths) {
+    for (std::int64_t i = 0; i < heads * longest * width; ++i) {
+      const std::int64_t head = i / (longest * width), t = i / width % longest;
+      from.push_back(t < length ? ((begin + t) * heads + head) * width + i % width : -1);
+    }
+    begin += length;
+  }
+  return from;
+}
+
+Case padding(const std::vector<std::int32_t>& lengths, std::int64_t longest, std::int64_t heads, std::int64_t width) {
+  const std::int64_t rows = std::accumulate(lengths.begin(), lengths.end(), std::int64_t{0});
+  Case made;
+  made.name = text("pad ", lengths.size(), " sequences of ", rows, " rows to ", longest, ", ", heads, " × ", width);
+  made.inputs = {{.name = "x", .shape = {rows, heads * width}}};
+  made.build = [=](Tape&, std::span<const Var> x, Items) { return pad_sequences(x[0], lengths, longest, heads); };
+  made.formula = [=](std::span<const Numbers> x, Items) {
+    std::vector<Scalar> y;
+    for (const std::int64_t from : padded_places(lengths, longest, heads, width)) {
+      y.push_back(from < 0 ? Scalar(0) : x[0][from]);
+    }
+    return y;
+  };
+  return made;
+}
+
+Case unpadding(const std::vector<std::int32_t>& lengths, std::int64_t longest, std::int64_t heads, std::int64_t width) {
+  const auto items = static_cast<std::int64_t>(lengths.size());
+  Case made;
+  made.name = text("unpad ", lengths.size(), " sequences of ", longest, ", ", heads, " × ", width);
+  made.inputs = {{.name = "x", .shape = {items, heads, longest, width}}};
+  made.build = [=](Tape&, std::span<const Var> x, Items) { return unpad_sequences(x[0], lengths); };
+  made.formula = [=](std::span<const Numbers> x, Items) {
+    const std::int64_t rows = std::accumulate(lengths.begin(), lengths.end(), std::int64_t{0});
+    std::vector<Scalar> y(static_cast<std::size_t>(rows * heads * width));
+    const std::vector<std::int64_t> from = padded_places(lengths, longest, heads, width);
+    for (std::size_t i = 0; i < from.size(); ++i) {
+      if (from[i] >= 0) y[static_cast<std::size_t>(from[i])] = x[0][static_cast<std::int64_t>(i)];
     }
     return y;
   };
@@ -334,6 +385,76 @@ Row row<Op::transpose>() {
        },
        {"-3"}},
       {"a single number", [](Tape& t) { transpose(blank(t, {}), 0, 0); }, {"0"}},
+  };
+  return made;
+}
+
+template <>
+Row row<Op::pad_sequences>() {
+  Row made{.op = Op::pad_sequences,
+           .formula = "y[i, h, t] = x[Σ_{j<i} length_j + t, h], 0 from length_i on",
+           .cases = {},
+           .bad = {},
+           .large = {}};
+  made.cases = {padding({3, 1, 2}, 3, 2, 4), padding({2, 0, 5}, 6, 1, 3), padding({1}, 1, 1, 1),
+                padding({0, 0}, 2, 2, 3),    padding({}, 4, 2, 3),        padding({3, 4}, 4, 3, 17)};
+  made.large = {padding({31, 2, 17, 64, 9}, 64, 4, 33)};
+  made.bad = {
+      {"rows that the lengths do not know",
+       [](Tape& t) {
+         pad_sequences(blank(t, {5, 4}), std::array{2, 2}, 3, 2);
+       },
+       {"pad_sequences", "5", "4"}},
+      {"a sequence longer than the longest",
+       [](Tape& t) {
+         pad_sequences(blank(t, {5, 4}), std::array{4, 1}, 3, 2);
+       },
+       {"sequence 0", "4", "3"}},
+      {"a length below 0",
+       [](Tape& t) {
+         pad_sequences(blank(t, {2, 4}), std::array{3, -1}, 3, 2);
+       },
+       {"sequence 1", "-1"}},
+      {"heads that do not divide",
+       [](Tape& t) {
+         pad_sequences(blank(t, {3, 4}), std::array{3}, 3, 3);
+       },
+       {"4", "3"}},
+      {"three dimensions",
+       [](Tape& t) {
+         pad_sequences(blank(t, {3, 4, 2}), std::array{3}, 3);
+       },
+       {"[3, 4, 2]"}},
+  };
+  return made;
+}
+
+template <>
+Row row<Op::unpad_sequences>() {
+  Row made{.op = Op::unpad_sequences,
+           .formula = "y[Σ_{j<i} length_j + t, h] = x[i, h, t] for t < length_i",
+           .cases = {},
+           .bad = {},
+           .large = {}};
+  made.cases = {unpadding({3, 1, 2}, 3, 2, 4), unpadding({2, 0, 5}, 6, 1, 3), unpadding({1}, 1, 1, 1),
+                unpadding({0, 2}, 2, 2, 3),    unpadding({}, 4, 2, 3),        unpadding({3, 4}, 4, 3, 17)};
+  made.large = {unpadding({31, 2, 17, 64, 9}, 64, 4, 33)};
+  made.bad = {
+      {"other items than lengths",
+       [](Tape& t) {
+         unpad_sequences(blank(t, {3, 2, 4, 5}), std::array{2, 2});
+       },
+       {"unpad_sequences", "2", "3"}},
+      {"a sequence longer than there is room",
+       [](Tape& t) {
+         unpad_sequences(blank(t, {2, 2, 4, 5}), std::array{2, 5});
+       },
+       {"sequence 1", "5", "4"}},
+      {"three dimensions",
+       [](Tape& t) {
+         unpad_sequences(blank(t, {2, 4, 5}), std::array{2, 2});
+       },
+       {"[2, 4, 5]"}},
   };
   return made;
 }

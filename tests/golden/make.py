@@ -413,6 +413,24 @@ def convolutions():
     file.write()
 
 
+def padding():
+    """Sequences one after another, and padded, with the heads apart."""
+    file = File("padding")
+    for lengths, longest, heads, width in [([3, 1, 2], 3, 2, 4), ([2, 0, 4], 5, 1, 3), ([1], 1, 3, 2)]:
+        options = {"lengths": ",".join(map(str, lengths)), "longest": longest, "heads": heads}
+
+        def padded(x):
+            rows = torch.nn.utils.rnn.pad_sequence([*x.split(lengths), x.new_zeros(longest, x.shape[1])], batch_first=True)
+            return rows[:-1].unflatten(-1, (heads, -1)).transpose(1, 2)
+
+        def unpadded(x):
+            return torch.cat([item[:, :length].transpose(0, 1).flatten(1) for item, length in zip(x, lengths)])
+
+        file.case("pad_sequences", options, {"x": drawn(sum(lengths), heads * width)}, padded)
+        file.case("unpad_sequences", options, {"x": drawn(len(lengths), heads, longest, width)}, unpadded)
+    file.write()
+
+
 def align(name, scores):
     """Weights over the last dimension; a row of nothing but −∞ has none. Sparsemax and 1.5-entmax by sorting."""
     visible = scores > float("-inf")
@@ -635,5 +653,5 @@ def positions():
 
 
 for make in (matmul, arithmetic, unary, rows, moving, gru, cross_entropy, attention, optimizers, schedules, choices,
-             cells, sequences, convolutions, attend, multi_head, positions):
+             cells, sequences, convolutions, padding, attend, multi_head, positions):
     make()

@@ -41,6 +41,63 @@ struct Model {
   const Parameter *x, *k, *v;
 };
 
+// What stands one sequence after another is read as if it were padded, bit for bit, and weights with it. Gradients of
+// several uses are added up in another order.
+TEST(MultiHead, SequencesWithoutPaddingGiveTheBitsOfThoseWithIt) {
+  const std::vector<std::int32_t> lengths = {4, 0, 5, 1};
+  const std::int64_t items = 4, longest = 5, width = 6;
+  for (const std::vector<std::string>& lines : std::vector<std::vector<std::string>>{
+           {"scaled_dot"}, {"additive"}, {"relative:3"}, {"dense_synth:8"}, {"general | window:1", "additive"}}) {
+    Parameters parameters;
+    const Builder builder(parameters, RandomKey(5));
+    const MultiHead attention(builder, {.heads = 2, .query = width, .lines = lines});
+    const Parameter& x = builder.normal("x", {10, width}, 1);
+    const auto learned = [&](bool packed, Tensor& gradient) {
+      Gradients gradients(parameters);
+      Tape tape(gradients);
+      const Var rows = tape.use(x), padded = pad_sequences(rows, lengths, longest),
+                all = reshape(padded, {items, longest, width});
+      const Sequences sequences{.lengths = lengths, .longest = longest};
+      const AttendOptions options{.lengths = lengths, .first_query = 0};
+      const MultiHeadResult made =
+          packed ? attention.read(rows, attention.remember(rows, rows, &sequences), options, &sequences)
+                 : attention(all, all, all, options);
+      const Var y = packed ? made.output : unpad_sequences(reshape(made.output, {items, 1, longest, width}), lengths);
+      std::vector<Tensor> results = {y.value().clone()};
+      const Tensor weights = made.trace.all_weights();
+      for (std::int64_t item = 0; item < items; ++item) {
+        results.push_back(
+            weights.slice(0, item, item + 1).slice(2, 0, lengths[static_cast<std::size_t>(item)]).clone());
+      }
+      tape.backward(sum(y * y));
+      gradient = gradients.of(x).clone();
+      return results;
+    };
+    Tensor one, other;
+    const std::vector<Tensor> with = learned(false, one), without = learned(true, other);
+    EXPECT_EQ(with[0].shape(), (Shape{10, width}));
+    for (std::size_t i = 0; i < with.size(); ++i) EXPECT_TRUE(same_bits(with[i], without[i])) << lines[0] << ", " << i;
+    for (std::int64_t i = 0; i < one.size(); ++i) {
+      EXPECT_NEAR(one.data<float>()[i], other.data<float>()[i], 1e-5 * (1 + std::abs(one.data<float>()[i])))
+          << lines[0];
+    }
+  }
+}
+
+TEST(MultiHead, SequencesThatDoNotFitAreErrors) {
+  Parameters parameters;
+  const MultiHead attention(Builder(parameters, RandomKey(5)), {.heads = 2, .query = 6});
+  Tape tape;
+  const std::vector<std::int32_t> lengths = {4, 1};
+  const Sequences sequences{.lengths = lengths, .longest = 4};
+  EXPECT_THROW(
+      attention.remember(tape.constant(Tensor::zeros({2, 4, 6})), tape.constant(Tensor::zeros({2, 4, 6})), &sequences),
+      Error);
+  EXPECT_THROW(
+      attention.remember(tape.constant(Tensor::zeros({6, 6})), tape.constant(Tensor::zeros({6, 6})), &sequences),
+      Error);
+}
+
 // Number by number, from the parameters.
 TEST(MultiHead, IsWhatItsFormulaSays) {
   for (const std::int64_t groups : {2, 1}) {

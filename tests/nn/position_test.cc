@@ -5,6 +5,7 @@
 
 #include <cmath>
 #include <cstring>
+#include <vector>
 
 #include "regard/error.h"
 
@@ -52,6 +53,22 @@ TEST(Position, LearnedRowsAreAddedAndGetTheGradientOfTheirPlace) {
   gradients.settle();
   for (std::int64_t i = 0; i < 8; ++i) {
     EXPECT_EQ(gradients.of(table).data<float>()[i], i >= 2 && i < 6 ? 3 : 0) << i;  // three items
+  }
+}
+
+TEST(Position, RowsWithPlacesOfTheirOwnGiveTheBitsOfPlacesInARow) {
+  for (const PositionKind kind : {PositionKind::kNone, PositionKind::kSinusoidal, PositionKind::kLearned}) {
+    Parameters parameters;
+    const Position position(Builder(parameters, RandomKey(1)), {.kind = kind, .width = 3, .longest = 7});
+    Tape tape;
+    const Tensor x = numbers({4, 3});
+    const Tensor in_a_row = position(tape.constant(x), 2).value();
+    const Tensor places = position(tape.constant(x), std::vector<std::int32_t>{2, 3, 4, 5}).value();
+    EXPECT_EQ(std::memcmp(in_a_row.raw(), places.raw(), in_a_row.bytes()), 0);
+    if (kind == PositionKind::kNone) continue;
+    EXPECT_THROW(position(tape.constant(x), std::vector<std::int32_t>{2, 3, 4, 7}), Error);
+    EXPECT_THROW(position(tape.constant(x), std::vector<std::int32_t>{2, 3, 4, -1}), Error);
+    EXPECT_THROW(position(tape.constant(x), std::vector<std::int32_t>{2, 3, 4}), Error);
   }
 }
 

@@ -151,6 +151,10 @@ Var call(const Golden& golden, const std::map<std::string, Var>& in) {
   if (op == "gru_cell") {
     return gru_cell(x("input"), x("state"), x("recurrent"), x("bias"), golden.number("active", -1));
   }
+  if (op == "pad_sequences") {
+    return pad_sequences(x("x"), golden.list("lengths"), golden.number("longest", 0), golden.number("heads", 1));
+  }
+  if (op == "unpad_sequences") return unpad_sequences(x("x"), golden.list("lengths"));
   if (op == "conv1d") {
     const std::vector<std::int32_t> lengths =
         golden.options.contains("lengths") ? golden.list("lengths") : std::vector<std::int32_t>();
@@ -265,7 +269,8 @@ struct FileOfCases {
 constexpr FileOfCases kFiles[] = {
     {"matmul", 27},    {"arithmetic", 24},          {"unary", 8},           {"rows", 18},     {"moving", 23},
     {"gru_cell", 4},   {"linear_cross_entropy", 8}, {"attend_additive", 3}, {"choices", 19},  {"cells", 6},
-    {"sequences", 15}, {"convolutions", 5},         {"attend", 28},         {"positions", 6}, {"multi_head", 2}};
+    {"sequences", 15}, {"convolutions", 5},         {"attend", 28},         {"positions", 6}, {"multi_head", 2},
+    {"padding", 6}};
 
 class GoldenNumbers : public testing::TestWithParam<FileOfCases> {};
 INSTANTIATE_TEST_SUITE_P(All, GoldenNumbers, testing::ValuesIn(kFiles),

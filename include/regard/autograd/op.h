@@ -11,7 +11,7 @@
   X(exp) X(log) X(softmax) X(log_softmax) X(layer_norm) X(rms_norm) X(embedding) X(concat) X(slice) X(transpose) \
   X(reshape) X(sum) X(mean) X(cumulative_sum) X(max) X(top_k) X(gather) X(scatter_add) X(masked_fill) X(glu)      \
   X(conv1d) X(dropout) X(tanh_cell) X(gru_cell) X(lstm_cell) X(recurrence) X(linear_cross_entropy)                \
-  X(rotary) X(attend)
+  X(rotary) X(attend) X(pad_sequences) X(unpad_sequences)
 // clang-format on
 
 namespace regard {

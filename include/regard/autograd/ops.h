@@ -83,6 +83,12 @@ REGARD_API Chosen max(Var x);                    // the dimension goes away
 REGARD_API Chosen top_k(Var x, std::int64_t k);  // [..., k], largest first
 REGARD_API Tensor arg_max(Var x);                // the ids of max
 
+// Sequences of unlike length one after another, x [Σ lengths, heads·width], as attention reads them: [items, heads,
+// longest, width], zeros behind the end of each; and back. What works row by row is spared the padding so.
+REGARD_API Var pad_sequences(Var x, std::span<const std::int32_t> lengths, std::int64_t longest,
+                             std::int64_t heads = 1);
+REGARD_API Var unpad_sequences(Var x, std::span<const std::int32_t> lengths);
+
 // By number along the last dimension, ids i32. gather: y[…, k] = x[…, ids[…, k]]. scatter_add: y[…, ids[…, k]] += x[…,
 // k] in the order of k, into `size` zeros. An id outside throws.
 REGARD_API Var gather(Var x, const Tensor& ids);

@@ -64,8 +64,15 @@ struct MultiHeadMemory {
   Few<Part> parts;
 };
 
+// What comes in stands one sequence after another, without padding: [Σ lengths, width] instead of [batch, longest,
+// width].
+struct Sequences {
+  std::span<const std::int32_t> lengths;
+  std::int64_t longest = 0;
+};
+
 struct MultiHeadResult {
-  Var output;  // [batch, queries, output]
+  Var output;  // [batch, queries, output], or as the queries stand
   MultiHeadTrace trace;
   Var weights = {};  // of watch: [batch, heads, queries, keys]
 };
@@ -81,12 +88,14 @@ class REGARD_API MultiHead {
   // The same in two steps, for a decoder that looks at the same keys again and again: bit for bit the same.
   //     MultiHeadMemory memory = attention.prepare(attention.remember(keys, values));
   //     auto [y, trace] = attention.read(queries, memory, options);
-  MultiHeadMemory remember(Var keys, Var values) const;
+  MultiHeadMemory remember(Var keys, Var values, const Sequences* sequences = nullptr) const;
   MultiHeadMemory prepare(const MultiHeadMemory& memory) const;  // maps of the scores' own included
-  MultiHeadResult read(Var queries, const MultiHeadMemory& memory, const AttendOptions& options = {}) const;
+  MultiHeadResult read(Var queries, const MultiHeadMemory& memory, const AttendOptions& options = {},
+                       const Sequences* sequences = nullptr) const;
 
   // The same, and the weights as something one can learn from. Not those of a read of its own, nor with dropout.
-  MultiHeadResult watch(Var queries, const MultiHeadMemory& memory, const AttendOptions& options = {}) const;
+  MultiHeadResult watch(Var queries, const MultiHeadMemory& memory, const AttendOptions& options = {},
+                        const Sequences* sequences = nullptr) const;
 
   // How long each value is behind the part of the output's matrix that is its head's, |v·W|: f32 [batch, heads, keys].
   Tensor value_lengths(const MultiHeadMemory& memory) const;
@@ -116,7 +125,8 @@ class REGARD_API MultiHead {
     Linear value;
     AttentionLayer attention;
   };
-  MultiHeadResult read(Var queries, const MultiHeadMemory& memory, const AttendOptions& options, bool watched) const;
+  MultiHeadResult read(Var queries, const MultiHeadMemory& memory, const AttendOptions& options,
+                       const Sequences* sequences, bool watched) const;
   Var by_head(std::span<const Var> of_parts) const;  // the heads side by side, in their order
 
   MultiHeadSettings settings_;

@@ -7,6 +7,7 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 
 #include "regard/autograd/ops.h"
 #include "regard/export.h"
@@ -32,6 +33,8 @@ class REGARD_API Position {
 
   // x [..., time, width]; the first row stands at position `first`.
   Var operator()(Var x, std::int64_t first = 0) const;
+  // x [rows, width], each row at a place of its own.
+  Var operator()(Var x, std::span<const std::int32_t> places) const;
 
   const PositionSettings& settings() const { return settings_; }
 
