@@ -24,7 +24,7 @@ TEST(Verify, OfOneOperationSaysThatAllIsWell) {
 TEST(Verify, OfEverythingListsEveryOperation) {
   const Outcome outcome = shell("$regard verify");
   EXPECT_EQ(outcome.status, 0) << outcome.out;
-  for (const char* name : {"\nmatmul ", "\ngelu_tanh ", "\nrecurrence ", "\nattend ", " of 40 operations: all agree"}) {
+  for (const char* name : {"\nmatmul ", "\ngelu_tanh ", "\nrecurrence ", "\nattend ", " of 42 operations: all agree"}) {
     EXPECT_TRUE(has(outcome, name)) << name << outcome.out;
   }
 }
