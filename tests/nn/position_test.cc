@@ -30,8 +30,8 @@ TEST(Position, SinusoidsFollowTheFormulaFromTheFirstPositionOn) {
   Tape tape;
   const Tensor y = position(tape.constant(Tensor::zeros({2, 3, 5})), 6).value();
   for (std::int64_t i = 0; i < y.size(); ++i) {
-    const double p = static_cast<double>(6 + i / 5 % 3),
-                 angle = p / std::pow(10000, static_cast<double>(i % 5 / 2 * 2) / 5);
+    const std::int64_t place = 6 + i / 5 % 3, first_of_pair = i % 5 / 2 * 2;
+    const double angle = static_cast<double>(place) / std::pow(10000, static_cast<double>(first_of_pair) / 5);
     EXPECT_NEAR(y.data<float>()[i], i % 5 % 2 == 0 ? std::sin(angle) : std::cos(angle), 1e-6) << i;
   }
 }
