@@ -258,6 +258,7 @@ void Tape::go_back(Var output, const Tensor& seed, bool last) {
     if (!current.reached || current.back == nullptr) continue;
     lending_.lender = &current;
     lending_.borrowers = 0;
+    if (last && !looks_again(current.op)) give_value(current);  // whoever read it comes later, and has gone back
     {
       const Arena::Scope temporary(*arena_);
       current.back(current.closure, current.gradient);

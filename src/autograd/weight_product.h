@@ -10,6 +10,9 @@
 
 namespace regard {
 
+// With so many rows packing is next to nothing. Weights that learn are other ones by the next step, so nothing is kept.
+inline constexpr std::size_t kManyRows = 512;
+
 // w in 8 bits if there is that, for products c = a·w + bias; else null.
 inline const Int8Matrix* int8_of(const Tape& tape, Var w, bool transposed, Matrix a, const Epilogue& epilogue) {
   const bool fits = a.column_stride == 1 && !epilogue.accumulate && epilogue.activation == Activation::kNone;
@@ -25,7 +28,9 @@ void multiply_by_weight(Tape& tape, MatrixOf<const T> a, Var w, bool transposed,
     if (const Int8Matrix* small = int8_of(tape, w, transposed, a, epilogue)) {
       return int8_gemm(a, *small, c, epilogue.bias);
     }
-    if (w.is_parameter()) return gemm(a, tape.packed(w, transposed), c, epilogue);
+    if (w.is_parameter() && (a.rows < kManyRows || !w.needs_gradient())) {
+      return gemm(a, tape.packed(w, transposed), c, epilogue);
+    }
   }
   const MatrixOf<const T> b = matrix(static_cast<const T*>(w.value().template data<T>()), rows, columns);
   gemm(a, transposed ? b.transposed() : b, c, epilogue);

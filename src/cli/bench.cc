@@ -2,6 +2,7 @@
 #include "cli/bench.h"
 
 #include <fmt/format.h>
+#include <malloc.h>
 #include <poll.h>
 #include <unistd.h>
 
@@ -211,6 +212,7 @@ double status(std::string_view name) {
 
 // Of the first calls in this process: what they load of the program's own file is not counted.
 double extra_memory(const Job& job) {
+  malloc_trim(0);                                 // what earlier models left behind is nobody's to use again
   std::ofstream("/proc/self/clear_refs") << '5';  // the peak starts anew
   const double before = status("VmRSS") - status("RssFile");
   job.run();

@@ -37,20 +37,18 @@ HWY_INLINE void ForwardRow(const CellForward<float>& all, std::size_t i) {
   const Tag16 d;
   using V = Vector16;
   const std::size_t width = all.next_state.width;
-  const float *x = all.input.row(i), *u = all.recurrent.row(i), *state = all.state.row(i);
+  const float *x = all.input.row(i), *u = all.recurrent.row(i);
   float *gates = RowOrNull(all.gates, i), *extra = RowOrNull(all.extra, i), *next = all.next_state.row(i),
         *copy = RowOrNull(all.copy, i);
-  float* old_state = RowOrNull(all.old_state, i);
   ForEachPart16(width, [&](std::size_t c, std::size_t, std::size_t count) HWY_ATTR {
     const Columns at{c, width, count};
     const auto sum = [&](std::size_t gate) HWY_ATTR { return hn::Add(at.Load(x, gate), at.Load(u, gate)); };
-    const V h = at.Load(state);
     V y;
     if constexpr (cell == Cell::kTanh) {
       y = Tanh(d, sum(0));
       at.Store(y, gates);
     } else if constexpr (cell == Cell::kGru) {
-      const V u_n = at.Load(u, 2), r = Sigmoid(d, sum(0)), z = Sigmoid(d, sum(1));
+      const V h = at.Load(all.state.row(i)), u_n = at.Load(u, 2), r = Sigmoid(d, sum(0)), z = Sigmoid(d, sum(1));
       const V n = Tanh(d, hn::MulAdd(r, u_n, at.Load(x, 2)));
       at.Store(r, gates, 0);
       at.Store(z, gates, 1);
@@ -69,7 +67,6 @@ HWY_INLINE void ForwardRow(const CellForward<float>& all, std::size_t i) {
       at.Store(memory, all.next_memory.row(i));
       y = hn::Mul(o, t);
     }
-    at.Store(h, old_state);
     at.Store(y, next);
     at.Store(y, copy);
   });

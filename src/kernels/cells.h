@@ -21,9 +21,9 @@ struct CellForward {
   RowsOf<const T> state, memory = {};      // h, c  [rows, width]; c for lstm alone
   RowsOf<T> next_state, next_memory = {};  // h′, c′; may be h and c themselves
   // For the backward pass: r, z, n or i, f, g, o or h′, may be the input itself; and u_n (gru) or tanh c′ (lstm).
-  RowsOf<T> gates = {}, extra = {};           // [rows, gates·width], [rows, width]
-  RowsOf<T> copy = {};                        // h′ once more
-  RowsOf<T> old_state = {}, old_memory = {};  // h and c
+  RowsOf<T> gates = {}, extra = {};  // [rows, gates·width], [rows, width]
+  RowsOf<T> copy = {};               // h′ once more
+  RowsOf<T> old_memory = {};         // c
 };
 void cell_forward(Cell cell, const CellForward<float>& rows);
 
@@ -58,7 +58,7 @@ void cell_forward(Cell cell, const CellForward<T>& at) {
   for (std::size_t i = 0; i < at.next_state.count; ++i) {
     const T *x = at.input.row(i), *u = at.recurrent.row(i);
     for (std::size_t c = 0; c < w; ++c) {
-      const T h = keep(at.old_state, i, c, 0, at.state.row(i)[c]);
+      const T h = at.state.row(i)[c];
       const auto save = [&](std::size_t gate, T value) { return keep(at.gates, i, c, gate, value); };
       T next = 0;
       switch (cell) {

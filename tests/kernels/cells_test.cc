@@ -30,7 +30,7 @@ std::vector<float> step(Cell cell, Size s, bool in_place) {
   Guarded x(random_floats(n * gates_of(cell) * w, 1));
   const Guarded u(random_floats(n * gates_of(cell) * w, 2));
   Guarded h(random_floats(n * w, 3, -1, 1)), c(random_floats(n * w, 4)), next(n * w), next_memory(n * w);
-  Guarded gates(n * gates_of(cell) * w), extra(n * w), copy(n * w), old(n * w), old_memory(n * w);
+  Guarded gates(n * gates_of(cell) * w), extra(n * w), copy(n * w), old_memory(n * w);
   const auto view = [n](auto& x_, std::size_t width) { return rows(x_.data(), n, width); };
   cell_forward(cell, CellForward<float>{.input = view(x, gates_of(cell) * w),
                                         .recurrent = view(u, gates_of(cell) * w),
@@ -41,18 +41,16 @@ std::vector<float> step(Cell cell, Size s, bool in_place) {
                                         .gates = view(in_place ? x : gates, gates_of(cell) * w),
                                         .extra = view(extra, w),
                                         .copy = view(copy, w),
-                                        .old_state = view(old, w),
                                         .old_memory = view(old_memory, w)});
   return joined({in_place ? &h : &next, in_place && has_memory(cell) ? &c : &next_memory, in_place ? &x : &gates,
-                 &extra, &copy, &old, &old_memory});
+                 &extra, &copy, &old_memory});
 }
 
 std::vector<double> exact_step(Cell cell, Size s) {
   const std::size_t n = s.count, w = s.width, g = gates_of(cell) * w;
   const std::vector<double> x = doubles(random_floats(n * g, 1)), u = doubles(random_floats(n * g, 2)),
                             h = doubles(random_floats(n * w, 3, -1, 1)), c = doubles(random_floats(n * w, 4));
-  std::vector<double> next(n * w), next_memory(n * w), gates(n * g), extra(n * w), copy(n * w), old(n * w),
-      old_memory(n * w);
+  std::vector<double> next(n * w), next_memory(n * w), gates(n * g), extra(n * w), copy(n * w), old_memory(n * w);
   reference::cell_forward(cell, CellForward<double>{.input = rows(x.data(), n, g),
                                                     .recurrent = rows(u.data(), n, g),
                                                     .state = rows(h.data(), n, w),
@@ -62,9 +60,8 @@ std::vector<double> exact_step(Cell cell, Size s) {
                                                     .gates = rows(gates.data(), n, g),
                                                     .extra = rows(extra.data(), n, w),
                                                     .copy = rows(copy.data(), n, w),
-                                                    .old_state = rows(old.data(), n, w),
                                                     .old_memory = rows(old_memory.data(), n, w)});
-  for (const std::vector<double>* part : {&next_memory, &gates, &extra, &copy, &old, &old_memory}) {
+  for (const std::vector<double>* part : {&next_memory, &gates, &extra, &copy, &old_memory}) {
     next.insert(next.end(), part->begin(), part->end());
   }
   return next;

@@ -85,6 +85,34 @@ void pack_rows(const Schedule& schedule, const Tensor& padded, const Tensor& pac
                 packed.data<T>() + schedule.by_time(t) * width);
   });
 }
+// x [time, batch, inputs] as the rows that exist.
+template <class T>
+Tensor packed_rows(Tape& tape, const Schedule& schedule, const Tensor& x) {
+  if (schedule.full()) return x.reshape({schedule.rows(), x[2]});
+  const Tensor packed = tape.make({schedule.rows(), x[2]}, x.dtype());
+  pack_rows<T>(schedule, x, packed);
+  return packed;
+}
+// The states before each step, by step, of y, where each stands after its step; `initial` before the first, or zeros.
+template <class T>
+Tensor states_before(Tape& tape, const Schedule& schedule, const Tensor& y, Var initial) {
+  const std::int64_t width = y[2];
+  const Tensor states = tape.make({schedule.rows(), width}, y.dtype());
+  parallel(unsign(schedule.time()), [&](std::size_t item) {
+    const auto t = static_cast<std::int64_t>(item);
+    const std::int64_t before = schedule.before(t), active = schedule.active(t);
+    const std::int64_t earlier = std::min(active, schedule.active(before));
+    T* to = states.data<T>() + schedule.by_step(t) * width;
+    if (earlier > 0) std::copy_n(y.data<T>() + before * schedule.batch() * width, earlier * width, to);
+    if (initial.defined()) {
+      std::copy_n(initial.value().template data<T>() + earlier * width, (active - earlier) * width,
+                  to + earlier * width);
+    } else {
+      std::fill(to + earlier * width, to + active * width, T{0});
+    }
+  });
+  return states;
+}
 template <class T>
 void unpack_rows(const Schedule& schedule, const Tensor& packed, const Tensor& padded, bool zero_others) {
   const std::int64_t width = packed[1];
@@ -190,22 +218,20 @@ Recurrence recurrence(Cell cell, Var x, const RecurrentWeights& w, std::span<con
   start(initial.state, last);
   if (remembers) start(initial.memory, memory);
 
-  const Tensor packed = schedule.full() ? x.value().reshape({total, inputs}) : tape.make({total, inputs}, type);
   const Tensor gates = tape.make({total, all}, type);  // by time: first the inputs' share, then what it became
-  // What the backward pass also wants to know, by time, and states and memories before each step, by step.
+  // What the backward pass also wants to know, by time, and memories before each step, by step. The states before each
+  // step it finds in y, and the rows of x in x.
   const Tensor extra = learns && has_extra(cell) ? tape.make({total, width}, type) : Tensor();
-  const Tensor states = learns ? tape.make({total, width}, type) : Tensor();
   const Tensor memories = learns && remembers ? tape.make({total, width}, type) : Tensor();
   by_type(type, [&]<class T>() {
+    const Arena::Scope temporary(tape.arena());
     if (!schedule.full()) {
-      pack_rows<T>(schedule, x.value(), packed);
       for (std::int64_t t = 0; t < time; ++t) {
         std::fill(y.data<T>() + (t * batch + schedule.active(t)) * width, y.data<T>() + (t + 1) * batch * width, T{0});
       }
     }
-    multiply_by_weight<T>(tape, as_matrix<T>(packed), w.input, false, gates.data<T>(),
-                          {.bias = w.input_bias.value().data<T>()});
-    const Arena::Scope temporary(tape.arena());
+    multiply_by_weight<T>(tape, as_matrix<T>(packed_rows<T>(tape, schedule, x.value())), w.input, false,
+                          gates.data<T>(), {.bias = w.input_bias.value().data<T>()});
     const PackedWeights<T> recurrent(tape, w.recurrent, false);
     const Tensor products = tape.make({batch, all}, type);
     for (std::int64_t step = 0; step < time; ++step) {
@@ -221,7 +247,6 @@ Recurrence recurrence(Cell cell, Var x, const RecurrentWeights& w, std::span<con
       if (learns) {
         run.gates = part<T>(gates, schedule.by_time(t), active);
         if (extra.defined()) run.extra = part<T>(extra, schedule.by_time(t), active);
-        run.old_state = part<T>(states, schedule.by_step(t), active);
       }
       if (remembers) {
         run.memory = run.next_memory = part<T>(memory, 0, active);
@@ -246,6 +271,7 @@ Recurrence recurrence(Cell cell, Var x, const RecurrentWeights& w, std::span<con
           // Gradients of the state and the memory after the step that comes next.
           const Tensor d_last = copied(time), d_memory = remembers ? copied(time + 1) : Tensor();
           const PackedWeights<T> recurrent(tape, w.recurrent, true);
+          const Tensor states = states_before<T>(tape, schedule, y, initial.state);
           std::int64_t reached = 0;
           for (std::int64_t step = time; step-- > 0;) {
             const std::int64_t t = schedule.at(step), before = schedule.before(t), active = schedule.active(t);
@@ -291,7 +317,7 @@ Recurrence recurrence(Cell cell, Var x, const RecurrentWeights& w, std::span<con
           };
           weigh(w.recurrent, states, d_products);
           if (const Target to = tape.target(w.recurrent_bias)) sum_by_step<T>(tape, schedule, d_products, to);
-          weigh(w.input, packed, d_projected);
+          weigh(w.input, packed_rows<T>(tape, schedule, x.value()), d_projected);
           if (const Target to = tape.target(w.input_bias)) sum_by_time<T>(tape, schedule, d_projected, to);
           if (const Target to = tape.target(x)) {
             const bool full = schedule.full();
