@@ -1,11 +1,13 @@
 """Quality on Multi30k, English to German: trains, chooses on val and, if it is told to, translates test2016.
 
-    bench/multi30k.py PROGRAM DATA OUT [--model transformer-tiny|gru-attention] [--seeds 1 2 3] [--test] [-- TRAIN FLAGS…]
+    bench/multi30k.py PROGRAM DATA OUT [--model transformer-tiny|gru-attention] [--seeds 1 2 3] [--penalties 0 0.5 1 1.5]
+                      [--test] [-- TRAIN FLAGS…]
 
 DATA holds train, val and test_2016_flickr as X.en.gz and X.de.gz (github.com/multi30k/dataset, research only). Text is
 normalised, cut and lower-cased as Moses does it (sacremoses); BLEU is that of the words so cut, as the papers have it, and
-13a of the text put together again. Settings are to be compared by val, without --test; what was chosen is then tested
-once. A run that was stopped goes on, one that has ended is not made again. Needs sacremoses and sacrebleu.
+13a of the text put together again. The length penalty is the one with the best mean over all seeds on val. Settings are to be
+compared by val, without --test; what was chosen is then tested once. A run that was stopped goes on, one that has ended is not
+made again. Needs sacremoses and sacrebleu.
 """
 
 import argparse
@@ -40,6 +42,7 @@ parser.add_argument("out", type=Path)
 parser.add_argument("--model", choices=RECIPES, default="transformer-tiny")
 parser.add_argument("--seeds", type=int, nargs="+", default=[1, 2, 3])
 parser.add_argument("--beam", default="5")
+parser.add_argument("--penalties", nargs="+", default=["0", "0.5", "1", "1.5"], help="of lengths, to choose from on val")
 parser.add_argument("--test", action="store_true", help="translate test2016, too")
 options, more = parser.parse_args(given[:cut]), given[cut + 1:]
 options.out.mkdir(parents=True, exist_ok=True)
@@ -62,11 +65,11 @@ files = {(name, language): prepared(name, language)
 join = MosesDetokenizer(lang="de")
 
 
-def scores_of(model, name):
+def scores_of(model, name, penalty):
     """BLEU of words as Moses cuts them, and of the text by 13a."""
     with open(files[name, "en"], "rb") as source:
-        found = subprocess.run([options.program, "translate", "-m", str(model), "--beam", options.beam], stdin=source,
-                               capture_output=True, check=True).stdout.decode().splitlines()
+        found = subprocess.run([options.program, "translate", "-m", str(model), "--beam", options.beam, "--length-penalty", penalty],
+                               stdin=source, capture_output=True, check=True).stdout.decode().splitlines()
     with gzip.open(options.data / f"{name}.de.gz", "rt", encoding="utf-8") as lines:
         plain = [line.strip() for line in lines]
     right = Path(files[name, "de"]).read_text(encoding="utf-8").splitlines()
@@ -76,18 +79,28 @@ def scores_of(model, name):
 
 recipe = options.out / f"{options.model}.ini"
 recipe.write_text("\n".join(RECIPES[options.model].split()) + "\n", encoding="utf-8")
-scores = []
-for seed in options.seeds:
-    model = options.out / f"{options.model}-{seed}.model"
+models = {seed: options.out / f"{options.model}-{seed}.model" for seed in options.seeds}
+hours = {}
+for seed, model in models.items():
     begin = time.monotonic()
     subprocess.run([options.program, "train", "translate", "--train", files["train", "en"], files["train", "de"],
                     "--valid", files["val", "en"], files["val", "de"], "--model", options.model, "--bleu", "none",
                     "--config", str(recipe), "--seed", str(seed), "--out", str(model), "--resume", *more], check=True)
-    hours = (time.monotonic() - begin) / 3600
-    for name in ["val", "test_2016_flickr"] if options.test else ["val"]:
-        by_words, by_text = scores_of(model, name)
-        print(json.dumps({"model": options.model, "seed": seed, "hours": round(hours, 2), "of": name,
+    hours[seed] = (time.monotonic() - begin) / 3600
+
+
+def told(name, penalty):
+    """The mean over all seeds, of words as Moses cuts them."""
+    scores = {seed: scores_of(model, name, penalty) for seed, model in models.items()}
+    for seed, (by_words, by_text) in scores.items():
+        print(json.dumps({"model": options.model, "seed": seed, "hours": round(hours[seed], 2), "of": name, "penalty": penalty,
                           "bleu_moses_lower": round(by_words, 2), "bleu_13a_lower": round(by_text, 2)}), flush=True)
-    scores.append(by_words)
-if len(scores) > 1:
-    print(f"mean {statistics.mean(scores):.2f}, from {min(scores):.2f} to {max(scores):.2f}")
+    mean, mean_by_text = (statistics.mean(values) for values in zip(*scores.values()))
+    print(f"{name}, penalty {penalty}: mean {mean:.2f}, 13a {mean_by_text:.2f}", flush=True)
+    return mean
+
+
+chosen = max(options.penalties, key=lambda penalty: told("val", penalty))
+print(f"chosen on val: penalty {chosen}")
+if options.test:
+    told("test_2016_flickr", chosen)
