@@ -94,6 +94,7 @@ def learned(lines, seed):
     ends = json.loads(next(lines))
     model = Transformer(ends["source_words"], ends["target_words"]).train()
     optimizer = torch.optim.Adam(model.parameters(), lr=RATE, betas=(0.9, 0.98), fused=True)
+    losses = []
     for update, line in enumerate(lines, 1):
         pairs = json.loads(line)
         source, padding = with_padding([source for source, _ in pairs])
@@ -108,8 +109,9 @@ def learned(lines, seed):
             group["lr"] = RATE * (update / WARMUP if update <= WARMUP else
                                   0.5 + 0.5 * math.cos(math.pi * (update - 1 - WARMUP) / (options.updates - WARMUP)))
         optimizer.step()
+        losses.append(loss.item())
         if update % 100 == 0:
-            print(f"  torch: update {update}, loss {loss.item():.4f}", flush=True)
+            print(f"  torch: update {update}, loss {statistics.mean(losses[-100:]):.4f}", flush=True)
     return model.eval(), ends
 
 
