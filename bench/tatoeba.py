@@ -7,7 +7,7 @@ DATA holds train.tsv.gz and dev.tsv.gz: English, Chinese (manythings.org/anki, c
 (cmake --preset peers -DREGARD_PEERS=ON; target text_numbers) tells the batches it saw; torch.nn.Transformer learns from them with the same
 optimiser, schedule, dropout and label smoothing, from its own first weights. The rate falls to zero (cosine): while it is
 high, BLEU goes up and down by a point from one hundred updates to the next. Both translate dev greedily with their last
-weights. Needs torch and sacrebleu; whatever is there already is not done again.
+weights, at most twice the source and ten tokens. Needs torch and sacrebleu; whatever is there already is not done again.
 """
 
 import argparse
@@ -124,13 +124,14 @@ def translated(model, ends, sources):
         source, padding = with_padding([sources[i] for i in part])
         states = model.encode(source, padding)
         written = torch.full((len(part), 1), ends["begin"])
-        for _ in range(LONGEST - 1):
+        most = [2 * len(sources[i]) + 10 for i in part]  # as `regard translate` has it
+        for _ in range(min(LONGEST - 1, max(most))):
             best = model.words(model.decode(states, padding, written)[:, -1]).argmax(-1)
             written = torch.cat([written, best[:, None]], 1)
             if bool((written == ends["end"]).any(1).all()):
                 break
-        for i, row in zip(part, written[:, 1:].tolist()):
-            found[i] = row[:row.index(ends["end"])] if ends["end"] in row else row
+        for i, row, length in zip(part, written[:, 1:].tolist(), most):
+            found[i] = (row[:row.index(ends["end"])] if ends["end"] in row else row)[:length]
     return found
 
 
