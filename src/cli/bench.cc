@@ -212,7 +212,9 @@ double status(std::string_view name) {
 
 // Of the first calls in this process: what they load of the program's own file is not counted.
 double extra_memory(const Job& job) {
-  malloc_trim(0);                                 // what earlier models left behind is nobody's to use again
+#ifdef __GLIBC__
+  malloc_trim(0);  // what earlier models left behind is nobody's to use again
+#endif
   std::ofstream("/proc/self/clear_refs") << '5';  // the peak starts anew
   const double before = status("VmRSS") - status("RssFile");
   job.run();
