@@ -41,28 +41,48 @@ std::int64_t Parameters::count() const {
   return total;
 }
 
-Gradients::Gradients(const Parameters& parameters) : slots_(parameters.size()) {
+Gradients::Gradients(const Parameters& parameters, Place place) : place_(place) {
   for (const Parameter& parameter : parameters) {
-    slots_[parameter.index].gradient = Tensor::zeros(parameter.value.shape(), parameter.value.dtype());
+    Slot& added = slots_.emplace_back();
+    added.shape = parameter.value.shape();
+    added.type = parameter.value.dtype();
+    if (place == Place::kOwn) added.use_own();
   }
 }
 
-const Tensor& Gradients::of(const Parameter& parameter) const {
-  check(parameter.index < slots_.size() && slots_[parameter.index].gradient.shape() == parameter.value.shape(),
-        "parameter '", parameter.name, "' has no gradient here: it was added later, or belongs to another model");
-  return slots_[parameter.index].gradient;
+const Gradients::Slot& Gradients::slot(const Parameter& parameter) const {
+  check(parameter.index < slots_.size() && slots_[parameter.index].shape == parameter.value.shape(), "parameter '",
+        parameter.name, "' has no gradient here: it was added later, or belongs to another model");
+  return slots_[parameter.index];
 }
+
+const Tensor& Gradients::of(const Parameter& parameter) const { return slot(parameter).gradient; }
 
 void Gradients::zero() {
   for (Slot& slot : slots_) {
     slot.fresh = true;
     slot.lent = false;
     slot.kept = Tensor();
+    if (place_ == Place::kOwn) continue;
+    slot.forget();
+    slot.gradient = slot.own;
+  }
+}
+
+void Gradients::keep() {
+  place_ = Place::kOwn;
+  for (Slot& slot : slots_) {
+    const Tensor before = slot.gradient;
+    slot.use_own();
+    slot.lent = false;
+    slot.kept = Tensor();
+    if (before.defined() && !slot.fresh && before.raw() != slot.own.raw()) slot.own.copy_from(before);
   }
 }
 
 void Gradients::settle() {
   for (Slot& slot : slots_) {
+    if (!slot.gradient.defined()) slot.use_own();
     if (slot.fresh) slot.clear();
     slot.fresh = slot.lent = false;
     std::sort(slot.rows.begin(), slot.rows.end());
@@ -70,14 +90,18 @@ void Gradients::settle() {
 }
 
 std::optional<std::span<const std::int32_t>> Gradients::rows(const Parameter& parameter) const {
-  of(parameter);  // throws if it is not there
-  const Slot& slot = slots_[parameter.index];
-  if (!slot.by_rows) return std::nullopt;
-  return slot.rows;
+  const Slot& found = slot(parameter);
+  if (!found.by_rows) return std::nullopt;
+  return found.rows;
 }
 
 void Gradients::forget_rows() {
   for (Slot& slot : slots_) slot.forget();
+}
+
+void Gradients::Slot::use_own() {
+  if (!own.defined()) own = Tensor::zeros(shape, type);
+  gradient = own;
 }
 
 void Gradients::Slot::forget() {

@@ -100,7 +100,7 @@ Var Tape::use(const Parameter& parameter) {
   Node& added = add_node(Op::parameter, parameter.value);
   added.parameter = &parameter;
   if (gradients_ != nullptr && !parameter.frozen) {
-    gradients_->of(parameter);  // throws if it is not there
+    gradients_->slot(parameter);  // throws if it is not there
     added.needs = true;
   }
   return last();
@@ -111,7 +111,7 @@ Target Tape::target(Var x) {
   Node& wanted = node(x);
   if (!wanted.needs) return {};
   if (wanted.parameter != nullptr) {
-    Gradients::Slot& slot = gradients_->slots_[wanted.parameter->index];
+    Gradients::Slot& slot = slot_of(wanted);
     if (slot.by_rows) slot.forget();
     make_room(slot);
     return {slot.gradient, !std::exchange(slot.fresh, false)};
@@ -128,7 +128,7 @@ Target Tape::target(Var x) {
 Target Tape::target_rows(Var x, std::span<const std::int32_t> rows) {
   const Node& wanted = node(x);
   if (wanted.needs && wanted.parameter != nullptr) {
-    Gradients::Slot& slot = gradients_->slots_[wanted.parameter->index];
+    Gradients::Slot& slot = slot_of(wanted);
     make_room(slot);
     slot.use(rows);
     return {slot.gradient, true};
@@ -137,6 +137,12 @@ Target Tape::target_rows(Var x, std::span<const std::int32_t> rows) {
   if (to && !to.add && to.gradient.bytes() > 0) std::memset(to.gradient.raw(), 0, to.gradient.bytes());
   to.add = true;
   return to;
+}
+
+Gradients::Slot& Tape::slot_of(const Node& parameter) {
+  Gradients::Slot& slot = gradients_->slots_[parameter.parameter->index];
+  if (!slot.gradient.defined()) slot.gradient = make_lasting(slot.shape, slot.type);
+  return slot;
 }
 
 void Tape::make_room(Gradients::Slot& slot) {
@@ -148,7 +154,7 @@ void Tape::make_room(Gradients::Slot& slot) {
 Tensor Tape::borrow(Var x) {
   const Node& wanted = node(x);
   if (!wanted.needs || wanted.parameter == nullptr) return {};
-  Gradients::Slot& slot = gradients_->slots_[wanted.parameter->index];
+  Gradients::Slot& slot = slot_of(wanted);
   if (!slot.fresh || slot.lent || slot.kept.defined()) return {};
   if (slot.by_rows) slot.forget();
   slot.lent = true;
@@ -156,7 +162,7 @@ Tensor Tape::borrow(Var x) {
 }
 
 Tape::GivenBack Tape::give_back(Var x) {
-  Gradients::Slot& slot = gradients_->slots_[node(x).parameter->index];
+  Gradients::Slot& slot = slot_of(node(x));
   if (!std::exchange(slot.lent, false)) return {std::exchange(slot.kept, Tensor()), false};
   slot.fresh = false;
   return {slot.gradient, true};
@@ -302,6 +308,16 @@ const Tensor& Tape::gradient(Var x) const {
 }
 
 void Tape::reset() {
+  drop_nodes();
+  arena_->reset();
+}
+
+void Tape::end() {
+  drop_nodes();
+  arena_->thin();
+}
+
+void Tape::drop_nodes() {
   for (std::size_t i = 0; i < count_; ++i) {
     Node& old = chunks_[i / kChunk][i % kChunk];
     if (old.destroy != nullptr) old.destroy(old.closure);
@@ -309,7 +325,6 @@ void Tape::reset() {
   }
   count_ = 0;
   ++step_;
-  arena_->reset();
 }
 
 }  // namespace regard

@@ -15,9 +15,11 @@ namespace regard {
 namespace {
 
 constexpr std::size_t kAlign = 64;
+constexpr std::size_t kPage = std::size_t{64} << 10;  // or a part of that
 constexpr std::size_t kHugePage = std::size_t{2} << 20;
 constexpr std::size_t kFirstBlock = std::size_t{1} << 20;
-constexpr std::size_t kLeastRecycled = 4096;  // smaller pieces are not worth looking for
+constexpr std::size_t kLeastRecycled = 4096;            // smaller pieces are not worth looking for
+constexpr std::size_t kSmalls = std::size_t{64} << 10;  // where they stand together, or they would keep others apart
 // Below this, giving memory back costs more than it brings: others' free pages go too and are asked for again (`regard
 // translate --trace`, 1000 lines: 30 MB).
 constexpr std::size_t kTrimmed = std::size_t{64} << 20;
@@ -118,38 +120,62 @@ void Arena::recycle(void* data, std::size_t bytes) {
   }
 }
 
-// The smallest piece that is large enough.
+// The first piece that is large enough.
 std::byte* Arena::find_free(std::size_t bytes) {
-  Piece* best = nullptr;
-  for (Piece& each : free_) {
-    if (each.bytes >= bytes && (best == nullptr || each.bytes < best->bytes)) best = &each;
-  }
-  if (best == nullptr) return nullptr;
-  std::byte* const found = best->data;
-  *best = {found + bytes, best->bytes - bytes};
-  if (best->bytes == 0) free_.erase(free_.begin() + (best - free_.data()));
+  const auto fits = [&](const Piece& each) { return each.bytes >= bytes; };
+  const auto piece = std::find_if(free_.begin(), free_.end(), fits);
+  if (piece == free_.end()) return nullptr;
+  std::byte* const found = piece->data;
+  *piece = {found + bytes, piece->bytes - bytes};
+  if (piece->bytes == 0) free_.erase(piece);
   return found;
+}
+
+// Pieces that end where the last block's rest begins become part of that rest.
+void Arena::join_rest() {
+  const std::byte* const rest = blocks_.back().data + offset_;
+  const auto piece =
+      std::find_if(free_.begin(), free_.end(), [&](const Piece& each) { return each.data + each.bytes == rest; });
+  if (piece == free_.end() || piece->data < blocks_.back().data) return;
+  offset_ -= piece->bytes;
+  free_.erase(piece);
+}
+
+std::byte* Arena::take(std::size_t bytes) {
+  if (std::byte* const found = find_free(bytes)) return found;
+  if (!blocks_.empty()) join_rest();
+  if (blocks_.empty() || blocks_.back().bytes - offset_ < bytes) {
+    if (!blocks_.empty()) {
+      const std::size_t left = std::exchange(offset_, blocks_.back().bytes);
+      recycle(blocks_.back().data + left, blocks_.back().bytes - left);
+    }
+    add_block(std::max({bytes, kFirstBlock, std::min(reserved_, std::size_t{256} << 20)}));
+  }
+  return blocks_.back().data + std::exchange(offset_, offset_ + bytes);
 }
 
 void* Arena::allocate(std::size_t bytes) {
   if (bytes > SIZE_MAX / 2) fail(ErrorKind::kLimit, "out of memory: a tensor of ", bytes, " bytes");
   const std::size_t wanted = round_up(bytes, kAlign);
-  const bool large = wanted >= kLeastRecycled;
-  std::byte* result = large ? find_free(wanted) : nullptr;
-  if (result == nullptr) {
-    if (blocks_.empty() || blocks_.back().bytes - offset_ < wanted) {
-      if (!blocks_.empty()) {
-        const std::size_t left = std::exchange(offset_, blocks_.back().bytes);
-        recycle(blocks_.back().data + left, blocks_.back().bytes - left);
-      }
-      add_block(std::max({wanted, kFirstBlock, std::min(reserved_, std::size_t{256} << 20)}));
-    }
-    result = blocks_.back().data + offset_;
-    offset_ += wanted;
-  }
   used_ += wanted;
-  if (scoped_in_ && large) scoped_.push_back({result, wanted});
+  if (wanted < kLeastRecycled) {
+    if (smalls_.bytes < wanted) smalls_ = {take(kSmalls), kSmalls};
+    smalls_.bytes -= wanted;
+    return std::exchange(smalls_.data, smalls_.data + wanted);
+  }
+  std::byte* const result = take(wanted);
+  if (scoped_in_) scoped_.push_back({result, wanted});
   return result;
+}
+
+void Arena::thin() {
+  if (blocks_.size() < 2) return;
+  for (const Piece& each : free_) {
+    const auto begin = reinterpret_cast<std::uintptr_t>(each.data);
+    const std::size_t skipped = round_up(begin, kPage) - begin;
+    if (each.bytes < skipped + kPage) continue;
+    madvise(each.data + skipped, (each.bytes - skipped) / kPage * kPage, MADV_DONTNEED);
+  }
 }
 
 void Arena::reset() {
@@ -164,6 +190,7 @@ void Arena::reset() {
     add_block(total);
   }
   free_.clear();
+  smalls_ = {};
   offset_ = 0;
   used_ = 0;
 }

@@ -24,6 +24,7 @@ class Arena {
   void* allocate(std::size_t bytes);            // 64-byte aligned, not initialised
   void recycle(void* data, std::size_t bytes);  // as allocated: nobody reads it any more
   void reset();                                 // all that was given out is invalid from now on
+  void thin();  // nothing more is asked for until reset: free memory that reset would give back is given back now
 
   // What is allocated while it lives is given back at its end, unless it is to last.
   class Scope {
@@ -54,16 +55,19 @@ class Arena {
     std::shared_ptr<Budget> budget;
   };
   struct Piece {
-    std::byte* data;
-    std::size_t bytes;
+    std::byte* data = nullptr;
+    std::size_t bytes = 0;
   };
   void add_block(std::size_t bytes);
   void end_scope(std::size_t first, bool outer);
   std::byte* find_free(std::size_t bytes);
+  void join_rest();
+  std::byte* take(std::size_t bytes);
   void release(Block& block);
 
   std::vector<Block> blocks_;
   std::vector<Piece> free_;    // by address; neighbours are one piece
+  Piece smalls_ = {};          // what is left of the room for small ones
   std::vector<Piece> scoped_;  // large ones allocated in a Scope
   bool scoped_in_ = false;     // a Scope is there to give them back
   std::size_t offset_ = 0;     // into the last block

@@ -9,7 +9,15 @@ namespace regard {
 
 void Trainer::begin() {
   gradients_.zero();
+  tape_.reset();
+  later_part_ = false;
   totals_ = {};
+}
+
+void Trainer::begin_part() {
+  if (!std::exchange(later_part_, true)) return;
+  gradients_.keep();  // whoever has several parts once has them always
+  tape_.reset();
 }
 
 void Trainer::add_part(const LossPart& part) {

@@ -423,6 +423,44 @@ TEST(Tape, MemoryGivenBackShowsNowhere) {
   }
 }
 
+// Gradients in the tape's memory: the same bits, there until the tape is reset, or for good if they are kept.
+TEST(Tape, GradientsInItsMemoryAreTheSame) {
+  const Model model(10);
+  const Tensor input = drawn({300, 9}, 3);
+  const auto all = [&](Gradients& gradients) {
+    gradients.settle();
+    std::vector<std::vector<float>> read;
+    for (const Parameter& each : model.parameters) read.push_back(values(gradients.of(each)));
+    return read;
+  };
+  Gradients own(model.parameters), placed(model.parameters, Gradients::Place::kTape);
+  Tape plain(own), tape(placed);
+  const Parameter& first = model.parameters[0];
+  for (int step = 0; step < 3; ++step) {
+    own.zero();
+    placed.zero();
+    tape.reset();
+    plain.backward_last(model.loss(plain, input));
+    tape.backward_last(model.loss(tape, input));
+    plain.reset();
+    tape.end();
+    EXPECT_EQ(all(placed), all(own)) << step;
+  }
+  const Tensor kept = placed.of(first);
+  placed.keep();
+  tape.reset();
+  text_of([&] { values(kept); }, ErrorKind::kInternal);
+  EXPECT_EQ(all(placed), all(own)) << "they were moved";
+  plain.backward_last(model.loss(plain, input));
+  tape.backward_last(model.loss(tape, input));
+  EXPECT_EQ(all(placed), all(own)) << "and are added to";
+  Parameters others;
+  const Parameter& unused = others.add("unused", drawn({3}, 1));
+  Gradients nothing(others, Gradients::Place::kTape);
+  nothing.settle();
+  EXPECT_EQ(values(nothing.of(unused)), std::vector<float>(3, 0)) << "nothing was added";
+}
+
 TEST(Tape, AGradientThatWasNotKeptIsAnError) {
   Tape tape;
   const Var x = tape.variable(Tensor::of<float>({1}, {2})), y = x * x;
@@ -468,6 +506,43 @@ TEST(Arena, GivesOutAgainWhatWasGivenBack) {
   }
   EXPECT_EQ(arena.allocate(6400), inner);
   EXPECT_NE(arena.allocate(6400), inner);
+}
+
+TEST(Arena, SmallPiecesDoNotKeepLargeOnesApart) {
+  Arena arena;
+  void* const small = arena.allocate(64);
+  void* const first = arena.allocate(6400);
+  arena.allocate(64);
+  void* const second = arena.allocate(6400);
+  arena.allocate(64);
+  arena.recycle(first, 6400);
+  arena.recycle(second, 6400);
+  EXPECT_NE(small, first);
+  EXPECT_EQ(arena.allocate(12800), first);
+}
+
+TEST(Arena, WhatIsFreeAtItsEndGrows) {
+  Arena arena;
+  arena.allocate(6400);
+  void* const last = arena.allocate(6400);
+  arena.recycle(last, 6400);
+  EXPECT_EQ(arena.allocate(64000), last);
+}
+
+TEST(Arena, ThinLeavesWhatWasGivenOut) {
+  constexpr std::size_t kBytes = 3 << 20;
+  Arena arena;
+  std::vector<unsigned char*> pieces;
+  for (int i = 0; i < 9; ++i) {
+    pieces.push_back(static_cast<unsigned char*>(arena.allocate(kBytes)));
+    std::fill_n(pieces.back(), kBytes, static_cast<unsigned char>(i + 1));
+  }
+  for (std::size_t i = 0; i < 9; i += 2) arena.recycle(pieces[i], kBytes);
+  arena.thin();
+  for (std::size_t i = 1; i < 9; i += 2) {
+    EXPECT_EQ(std::count(pieces[i], pieces[i] + kBytes, static_cast<unsigned char>(i + 1)), std::ptrdiff_t{kBytes})
+        << i;
+  }
 }
 
 TEST(Tape, AsksTheHeapForNothingAfterWarmingUp) {

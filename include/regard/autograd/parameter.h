@@ -58,11 +58,15 @@ class REGARD_API Parameters {
 
 // One gradient a parameter. They add up over backward passes until zero() is called.
 //
+// Those in the tape's memory are made when something is first added to them, where values stood that the backward pass
+// has done with. That needs less memory, but they are gone when the tape is reset.
+//
 // Of a table that is only looked up, the rows that were are known: the others hold zeros, and nobody has to write or
 // read them. A table that is used in another way too (tied to the output) has an ordinary gradient.
 class REGARD_API Gradients {
  public:
-  explicit Gradients(const Parameters& parameters);
+  enum class Place { kOwn, kTape };
+  explicit Gradients(const Parameters& parameters, Place place = Place::kOwn);
 
   const Tensor& of(const Parameter& parameter) const;
   void zero();
@@ -74,11 +78,16 @@ class REGARD_API Gradients {
   std::optional<std::span<const std::int32_t>> rows(const Parameter& parameter) const;
   // To be called by whoever writes to gradients (of) by themselves: any row may hold something then.
   void forget_rows();
+  // Moves those in a tape's memory to memory of their own, now and from now on.
+  void keep();
 
  private:
   friend class Tape;
   struct Slot {
-    Tensor gradient;
+    Shape shape;
+    DType type = DType::kF32;
+    Tensor own;                         // not defined if none was needed
+    Tensor gradient;                    // that, or in the tape's memory, or not defined: nothing was added yet
     bool fresh = true;                  // zero() came last: the next one to add may overwrite
     bool by_rows = false;               // all but the rows below holds zeros
     std::vector<std::int32_t> rows;     // looked up since zero()
@@ -89,7 +98,11 @@ class REGARD_API Gradients {
     void forget();  // an ordinary gradient from now on
     void clear();   // makes it zeros
     void use(std::span<const std::int32_t> more);
+    void use_own();
   };
+  const Slot& slot(const Parameter& parameter) const;  // throws if there is none
+
+  Place place_;
   std::vector<Slot> slots_;
 };
 

@@ -86,6 +86,7 @@ class REGARD_API Tape {
   // reading it throws. Operations that look at their result again (tanh, …) keep it all the same.
   void release(Var x);
   void reset();  // ends the step
+  void end();    // likewise, but gradients in the tape's memory can be read until reset
 
   std::size_t nodes() const { return count_; }
 
@@ -148,6 +149,7 @@ class REGARD_API Tape {
   };
 
   Node& add_node(Op op, Tensor value);
+  void drop_nodes();
   Node& node(Var x) const {
     if (x.tape_ != this || x.step_ != step_) [[unlikely]]
       wrong_var(x);
@@ -155,6 +157,7 @@ class REGARD_API Tape {
   }
   [[noreturn]] void wrong_var(Var x) const;
   void* allocate(std::size_t bytes);
+  Gradients::Slot& slot_of(const Node& parameter);
   void make_room(Gradients::Slot& slot);  // where another operation has its work
   Tensor make_lasting(const Shape& shape, DType type);
   void go_back(Var output, const Tensor& seed, bool last);

@@ -52,7 +52,7 @@ class REGARD_API Trainer {
       : parameters_(parameters),
         optimizer_(optimizer),
         settings_(std::move(settings)),
-        gradients_(parameters),
+        gradients_(parameters, Gradients::Place::kTape),
         tape_(gradients_) {}
 
   // `forward(tape)` computes the loss, a single number.
@@ -66,7 +66,8 @@ class REGARD_API Trainer {
   void begin();
   template <class Forward>
   void add(Forward&& forward) {  // `forward(tape)` gives a LossPart
-    const EndOfStep end{tape_};
+    begin_part();
+    const EndOfPart end{tape_};
     add_part(forward(tape_));
   }
   StepResult finish(double rate);
@@ -75,10 +76,11 @@ class REGARD_API Trainer {
   std::int64_t steps() const { return optimizer_.steps(); }
 
  private:
-  struct EndOfStep {  // also when something throws: the next step starts on an empty tape
+  struct EndOfPart {  // also when something throws
     Tape& tape;
-    ~EndOfStep() { tape.reset(); }
+    ~EndOfPart() { tape.end(); }
   };
+  void begin_part();
   void add_part(const LossPart& part);
 
   Parameters& parameters_;
@@ -86,6 +88,7 @@ class REGARD_API Trainer {
   TrainerSettings settings_;
   Gradients gradients_;
   Tape tape_;
+  bool later_part_ = false;
   StepTotals totals_;
 };
 
