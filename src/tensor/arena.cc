@@ -159,7 +159,7 @@ void* Arena::allocate(std::size_t bytes) {
   const std::size_t wanted = round_up(bytes, kAlign);
   used_ += wanted;
   if (wanted < kLeastRecycled) {
-    if (smalls_.bytes < wanted) smalls_ = {take(kSmalls), kSmalls};
+    if (smalls_.data == nullptr || smalls_.bytes < wanted) smalls_ = {take(kSmalls), kSmalls};
     smalls_.bytes -= wanted;
     return std::exchange(smalls_.data, smalls_.data + wanted);
   }

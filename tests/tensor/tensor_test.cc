@@ -264,6 +264,11 @@ TEST(Arena, ATensorMayOutliveItsArena) {
   EXPECT_EQ(kind_of([&] { a.data<float>(); }), ErrorKind::kInternal);
 }
 
+TEST(Arena, ATensorOfNothingIsDefined) {
+  Arena arena;
+  EXPECT_TRUE(Tensor::empty(arena, {0, 5}).defined()) << "also if it is the first";
+}
+
 TEST(Arena, MemoryIsAlignedAndDoesNotOverlap) {
   Arena arena;
   std::vector<Tensor> all;
