@@ -15,7 +15,7 @@ namespace regard {
 namespace {
 
 constexpr std::size_t kAlign = 64;
-constexpr std::size_t kPage = std::size_t{64} << 10;  // or a part of that
+constexpr std::size_t kPage = std::size_t{64} << 10;  // the largest there is; smaller ones divide it
 constexpr std::size_t kHugePage = std::size_t{2} << 20;
 constexpr std::size_t kFirstBlock = std::size_t{1} << 20;
 constexpr std::size_t kLeastRecycled = 4096;            // smaller pieces are not worth looking for

@@ -72,7 +72,7 @@ class REGARD_API Trainer {
   }
   StepResult finish(double rate);
 
-  const Gradients& gradients() const { return gradients_; }
+  const Gradients& gradients() const { return gradients_; }  // of the last step, until begin
   std::int64_t steps() const { return optimizer_.steps(); }
 
  private:
