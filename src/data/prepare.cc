@@ -16,7 +16,8 @@ constexpr std::size_t kMostHeld = std::size_t{1} << 30;  // bytes of the standar
 constexpr std::size_t kMostMissed = 100'000;             // different unknown texts that are counted
 constexpr std::size_t kBlock = 1024;                     // pairs that are split at a time
 
-std::shared_ptr<const Tokenizer> build(const EachText& texts, const TokenizerSettings& settings) {
+// Pieces read what looks alike as the same; but what is only ever written stays as it was in the texts.
+std::shared_ptr<const Tokenizer> build(const EachText& texts, const TokenizerSettings& settings, bool as_written) {
   if (settings.kind == "characters") {
     return build_characters(texts, {.size = settings.size, .lower = settings.lower});
   }
@@ -32,6 +33,7 @@ std::shared_ptr<const Tokenizer> build(const EachText& texts, const TokenizerSet
   return train_pieces(texts, {.size = settings.size,
                               .unigram = settings.kind == "unigram",
                               .lower = settings.lower,
+                              .as_written = as_written,
                               .byte_fallback = settings.byte_fallback});
 }
 
@@ -106,11 +108,11 @@ TokenizerPair build_tokenizers(const OpenPairs& open, const TokenizerSettings& s
     };
   };
   if (settings.joint) {
-    const auto both = build(texts(Side::kBoth), settings);
+    const auto both = build(texts(Side::kBoth), settings, false);
     return {both, both};
   }
-  auto source = build(texts(Side::kSource), settings);
-  return {std::move(source), build(texts(Side::kTarget), settings)};
+  auto source = build(texts(Side::kSource), settings, false);
+  return {std::move(source), build(texts(Side::kTarget), settings, true)};
 }
 
 double SideSurvey::mean() const {

@@ -75,7 +75,10 @@ std::unique_ptr<Tokenizer> train_pieces(const EachText& texts, const PieceSettin
   std::string options =
       text("--model_type=", settings.unigram ? "unigram" : "bpe", " --vocab_size=", settings.size,
            " --character_coverage=", coverage, " --byte_fallback=", settings.byte_fallback ? "true" : "false",
-           " --normalization_rule_name=", settings.lower ? "nmt_nfkc_cf" : "nmt_nfkc",
+           " --normalization_rule_name=",
+           settings.lower        ? "nmt_nfkc_cf"
+           : settings.as_written ? "identity"
+                                 : "nmt_nfkc",
            " --unk_id=0 --bos_id=1 --eos_id=2 --pad_id=3 --num_threads=4 --input_sentence_size=0",
            " --shuffle_input_sentence=false --max_sentence_length=65536 --minloglevel=2",
            " --hard_vocab_limit=false");  // little text has fewer pieces

@@ -17,9 +17,10 @@
 namespace regard {
 
 struct PieceSettings {
-  std::int64_t size = 8000;    // of the vocabulary, at most: little text has fewer pieces
-  bool unigram = false;        // else byte pairs
-  bool lower = false;          // lower case (and Unicode's compatibility forms, as always)
+  std::int64_t size = 8000;  // of the vocabulary, at most: little text has fewer pieces
+  bool unigram = false;      // else byte pairs
+  bool lower = false;        // lower case
+  bool as_written = false;   // no compatibility forms of Unicode, which make “，” to “,”, unless in lower case
   bool byte_fallback = false;  // spell what is unknown in bytes: takes 256 ids
   // Of the characters of the texts; the rarest are unknown. 0: all of an alphabet, 0.9995 if there are so many
   // characters that they would take a quarter of the vocabulary.

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "data/piece_model.h"
+#include "data/prepare.h"
 #include "data/tokenizers.h"
 #include "data/train_pieces.h"
 #include "support/cases.h"
@@ -223,6 +224,22 @@ TEST(Pieces, LearnInLowerCaseAndFromAPartOfTheTextIfAsked) {
   Texts third;
   for (std::size_t i = 0; i < learn.size(); i += 3) third.push_back(learn[i]);
   EXPECT_EQ(part->bytes(), train_pieces(each_of(third), {.size = 500})->bytes());
+}
+
+TEST(Pieces, OfTheTargetKeepTheMarksOfItsTexts) {
+  NEEDS_THE_MODULE();
+  const std::string chinese = "你好，你在看ＴＶ吗？（是的！）", plain = "你好,你在看TV吗?(是的!)";
+  const std::vector<LinePair> pairs = {{1, chinese, chinese}, {2, chinese, chinese}};
+  const OpenPairs open = [&] { return std::make_unique<PairList>(pairs, "pairs"); };
+  for (const char* kind : {"pieces", "unigram"}) {
+    const TokenizerPair both = build_tokenizers(open, {.kind = kind, .size = 200});
+    EXPECT_EQ(both.source->ids(chinese), both.source->ids(plain));
+    EXPECT_EQ(both.source->decode(both.source->ids(chinese)), plain);
+    EXPECT_EQ(both.target->decode(both.target->ids(chinese)), chinese);
+    EXPECT_NE(both.target->ids(chinese), both.target->ids(plain));
+    const TokenizerPair joint = build_tokenizers(open, {.kind = kind, .size = 200, .joint = true});
+    EXPECT_EQ(joint.target->decode(joint.target->ids(chinese)), plain);
+  }
 }
 
 TEST(Pieces, LittleTextHasFewerThanAskedFor) {
