@@ -3,6 +3,7 @@
 
 #include "cli/align_options.h"
 #include "cli/command.h"
+#include "cli/look.h"
 #include "cli/note.h"
 #include "cli/trace_options.h"
 
@@ -13,14 +14,14 @@ constexpr std::size_t kTogether = 512;  // pairs that are sorted by length and l
 
 struct Options : AlignOptions {
   std::string alignment = "hard", symmetry = "grow-diag-final-and";
-  std::int64_t layer = -1, head = -2, shift = -1;  // none said
+  LookOptions look;
+  std::int64_t shift = -1;  // none said
   TraceOptions trace;
 };
 
 int run(Options& options, const Context& context) {
   AlignmentSettings& alignment = options.settings.alignment = alignment_settings(options.alignment);
-  if (options.layer >= 0) alignment.layer = options.layer;
-  if (options.head >= -1) alignment.head = options.head;
+  options.look.put_into(alignment);
   if (options.shift >= 0) alignment.shift = options.shift;
   options.settings.symmetry = symmetry(options.symmetry);
   options.trace.check_asked("align");
@@ -86,12 +87,7 @@ const AddCommand align({
           ->option_text("NAME");
       app.add_flag("--separate", options->settings.separate,
                    "of two models: each draws links from its own weights, not from those on which both agree");
-      app.add_option("--layer", options->layer, "whose attention (what the model says, see regard heads)")
-          ->check(Range(0, 1000))
-          ->option_text("N");
-      app.add_option("--head", options->head, "which head, -1 is the mean of all (what the model says)")
-          ->check(Range(-1, 1000))
-          ->option_text("N");
+      options->look.add(app);
       app.add_option("--shift", options->shift,
                      "0: the step that writes a word; 1: the one after (what the model says)")
           ->check(Range(0, 1))

@@ -13,13 +13,12 @@
 #include "base/check.h"
 #include "base/pool.h"
 #include "cli/command.h"
+#include "cli/look.h"
 #include "cli/seed.h"
 #include "cli/teller.h"
 #include "io/file.h"
 #include "io/model_file.h"
 #include "kernels/target.h"
-#include "models/attention_maps.h"
-#include "tasks/alignment.h"
 #include "tasks/box.h"
 #include "tasks/demonstration.h"
 #include "view/terminal.h"
@@ -63,17 +62,6 @@ class Place {
   std::string path_;
 };
 
-void print_map(const Translator& translator, const std::string& line, const Translator::Result& result,
-               const MapSettings& settings) {
-  const Translator::Looked looked = translator.look(line, result);
-  const AlignmentChoice choice = choice_of(translator);
-  const Tensor map = map_of(looked.weights, {.layer = choice.layer, .head = choice.head});
-  fmt::print("\n{}\n", heat_map(map,
-                                {.rows = labels_of(translator.target(), looked.target),
-                                 .columns = labels_of(translator.source(), looked.source)},
-                                settings));
-}
-
 Translator::Result best_of(const Translator& translator, const std::string& line, std::int64_t beam) {
   return translator.translate(std::array{line}, {.beam = beam, .longest_line = 1000})[0].best[0];
 }
@@ -84,7 +72,7 @@ void translate_with_the_box(const MapSettings& settings) {
   for (const std::string line : kSentences) {
     const Translator::Result result = best_of(translator, line, 5);
     fmt::print("  {}\n  {}\n", line, result.text);
-    print_map(translator, line, result, settings);
+    print_look(translator, translator.look(line, result), choice_of(translator), settings);
   }
   fmt::print("  {}   a row: what was written; a column: what was read; a cell: the weight\n\n",
              heat_scale(settings.colors));
@@ -138,7 +126,8 @@ void compare_rivals(std::span<const Rival> rivals, const Demonstration& demonstr
     fmt::print("  {:<18} {}\n", rival.name, result.text);
     if (&rival == &rivals[0]) seen = std::move(result);
   }
-  print_map(*rivals[0].translator, sentence.source, seen, settings);
+  const Translator& translator = *rivals[0].translator;
+  print_look(translator, translator.look(sentence.source, seen), choice_of(translator), settings);
 }
 
 void print_next(const Options& options) {

@@ -10,11 +10,11 @@
 #include "base/check.h"
 #include "base/utf8.h"
 #include "cli/command.h"
+#include "cli/look.h"
 #include "cli/note.h"
 #include "cli/seed.h"
 #include "cli/trace_options.h"
 #include "data/lines.h"
-#include "models/attention_maps.h"
 #include "tasks/alignment.h"
 #include "tasks/box.h"
 #include "tasks/translator.h"
@@ -32,7 +32,7 @@ struct Options {
   Translator::Settings search;
   bool map = false, scores = false, int8 = false;
   std::optional<AlignmentSettings> alignment;
-  AskedAttention asked;
+  LookOptions look;
   TraceOptions trace;
 };
 
@@ -40,8 +40,7 @@ TraceSettings trace_settings(const Options& options) {
   TraceSettings settings = options.trace.settings();
   settings.batch_tokens = std::min(settings.batch_tokens, options.search.batch_tokens);
   settings.erasing.seed = options.search.seed;
-  if (options.asked.layer >= 0) settings.alignment.layer = options.asked.layer;
-  if (options.asked.head >= 0) settings.alignment.head = options.asked.head;
+  options.look.put_into(settings.alignment);
   return settings;
 }
 
@@ -205,13 +204,10 @@ class Job {
 
   void print_map(std::size_t i, const Translator::Result& result) {
     const Translator& translator = models_.of(lines_[i]);
-    const Translator::Looked looked = translator.look(lines_[i], result);
-    check(looked.weights[0] > 0, "translate: a model without attention has no map (",
-          translator.model_settings().family, ")");
-    fmt::print("\n{}\n", heat_map(map_of(looked.weights, options_.asked),
-                                  {.rows = labels_of(translator.target(), looked.target),
-                                   .columns = labels_of(translator.source(), looked.source)},
-                                  {.colors = colors_of(STDOUT_FILENO), .width = width_of(STDOUT_FILENO)}));
+    AlignmentSettings asked;
+    options_.look.put_into(asked);
+    print_look(translator, translator.look(lines_[i], result), choice_of(translator, asked),
+               {.colors = colors_of(STDOUT_FILENO), .width = width_of(STDOUT_FILENO)});
   }
 
   const Options& options_;
@@ -325,12 +321,7 @@ const AddCommand translate({
       app.add_option("--level", options->level, "what is aligned: word, character or piece (word)")
           ->option_text("NAME");
       app.add_flag("--map", options->map, "where it looked, below every translation");
-      app.add_option("--layer", options->asked.layer, "whose attention (the last; for alignments what the model says)")
-          ->check(Range(0, 1000))
-          ->option_text("N");
-      app.add_option("--head", options->asked.head, "which head (the mean of all; for alignments what the model says)")
-          ->check(Range(0, 1000))
-          ->option_text("N");
+      options->look.add(app);
       options->trace.add(app, true);
       return [options](const Context& context) {
         check_options(*options);
@@ -343,8 +334,7 @@ const AddCommand translate({
         if (!options->alignment_kind.empty()) {
           AlignmentSettings& alignment = options->alignment.emplace(alignment_settings(options->alignment_kind));
           alignment.level = alignment_level(options->level);
-          if (options->asked.layer >= 0) alignment.layer = options->asked.layer;
-          if (options->asked.head >= 0) alignment.head = options->asked.head;
+          options->look.put_into(alignment);
         }
         return run(*options, context);
       };

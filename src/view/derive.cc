@@ -73,15 +73,18 @@ TraceChoice choice_of(const TraceItem& item) {
   return {.map = item.maps[0].name, .layer = item.maps[0].weights[0] - 1};
 }
 
+Tensor shifted(const Tensor& map, std::int64_t shift) {
+  if (shift == 0 || map.size() == 0) return map;
+  Tensor made = Tensor::empty(map.shape());
+  const std::int64_t rows = map[0], known = rows - std::min(shift, rows);
+  made.slice(0, 0, known).copy_from(map.slice(0, rows - known, rows));
+  std::fill(made.data<float>() + known * map[1], made.data<float>() + map.size(), kUnknown);
+  return made;
+}
+
 Tensor chosen_map(const TraceItem& item) {
   const TraceChoice choice = choice_of(item);
-  const Tensor all = weights_of(item.map(choice.map), choice.layer, choice.head);
-  if (choice.shift == 0 || all.size() == 0) return all;
-  Tensor made = Tensor::empty(all.shape());
-  const std::int64_t rows = all[0], shift = std::min(choice.shift, rows);
-  made.slice(0, 0, rows - shift).copy_from(all.slice(0, shift, rows));
-  std::fill(made.data<float>() + (rows - shift) * all[1], made.data<float>() + all.size(), kUnknown);
-  return made;
+  return shifted(weights_of(item.map(choice.map), choice.layer, choice.head), choice.shift);
 }
 
 Tensor rollout(const TraceMap& encoder) {

@@ -20,8 +20,11 @@ namespace regard {
 // One layer and head of a map [rows, columns]; layer −1: the last; head −1: the mean of all heads.
 Tensor weights_of(const TraceMap& map, std::int64_t layer, std::int64_t head);
 
-// The choice of the item; without one, of the first map the mean of the heads of the last layer. With a shift of 1, row
-// i is step i + 1 and nothing is known of the last row. Throws if there is no map.
+// A map whose row i is step i + shift: nothing is known of the last rows.
+Tensor shifted(const Tensor& map, std::int64_t shift);
+
+// The choice of the item; without one, of the first map the mean of the heads of the last layer. Shifted as it says.
+// Throws if there is no map.
 Tensor chosen_map(const TraceItem& item);
 TraceChoice choice_of(const TraceItem& item);  // the one in force
 

@@ -12,6 +12,7 @@
 #include "support/files.h"
 #include "support/paths.h"
 #include "support/shell.h"
+#include "tasks/alignment.h"
 
 namespace regard {
 namespace {
@@ -120,6 +121,26 @@ TEST_F(Translate, AlignmentsFollowTheTranslation) {
   const std::string forced = run("$regard translate -m m.model --force given --alignment soft < asked").out;
   EXPECT_EQ(forced, run("$regard translate -m m.model --alignment soft < asked").out);
   EXPECT_EQ(run("$regard translate -m m.model x --alignment sometimes 2>&1").status, 2);
+}
+
+TEST_F(Translate, MapsAreThoseThatTheModelSaysShowTheAlignment) {
+  run("cp m.model said.model");
+  store_choice(file("said.model"), {.layer = 0, .head = 0, .shift = 1});
+  const auto rows = [](const std::string& model) {  // the weights behind the labels
+    std::vector<std::string> found;
+    for (const std::string& line : split(run("$regard translate --map 他们在看。 -m " + model).out)) {
+      if (const std::size_t at = line.find("│"); at != std::string::npos) found.push_back(line.substr(at));
+    }
+    return found;
+  };
+  const std::vector<std::string> usual = rows("m.model"), said = rows("said.model");
+  ASSERT_GT(usual.size(), 2u);
+  ASSERT_EQ(said.size(), usual.size());
+  EXPECT_NE(said, usual);
+  for (std::size_t i = 0; i + 1 < usual.size(); ++i) EXPECT_EQ(said[i], usual[i + 1]) << i;
+  const Outcome none = run("$regard translate -m m.model --map --layer 1 他们在看。 2>&1");
+  EXPECT_EQ(none.status, 2);
+  EXPECT_TRUE(has(none, "layer 1, the model has 1 (0 to 0)")) << none.out;
 }
 
 TEST_F(Translate, SamplesAreTheSameForTheSameSeed) {
