@@ -205,6 +205,7 @@ Attention attend(const Mechanism& mechanism, Var q, Var k, Var v, const AttendOp
   Inputs in = inputs_of(mechanism, q, k, v, options);
   check_call(mechanism, in, options);
   if (options.documents.defined()) in.places = places_of(*in.tape, options.documents);
+  check_longest(mechanism.stages(), in);
   mechanism.stages().score->check_call(in);
   return attend_lowered(mechanism, in, lower(mechanism.stages(), in, options), v, options);
 }
@@ -214,6 +215,7 @@ LoweredCall lower_call(const Mechanism& mechanism, Var q, Var k, Var v, AttendOp
   const Inputs in = inputs_of(mechanism, q, k, v, options);
   const std::vector<Var> all = learned(in.sizes);
   options.learned = all;
+  check_longest(mechanism.stages(), in);
   mechanism.stages().score->check_call(in);
   return {in, lower(mechanism.stages(), in, options)};
 }
@@ -240,6 +242,7 @@ Var prepare_keys(const Mechanism& mechanism, Var k, const AttendOptions& options
   if (needs.rows) in.sizes.width = in.sizes.key_width = k[3];
   if (needs.key_tokens) in.sizes.key_token = tokens[2];
   in.sizes = completed(in.sizes);
+  check_longest(stages, in);
   const Stages::Part own = stages.learned(in.sizes).score;
   check(options.learned.size() >= own.begin + own.count, "prepare_keys: ", options.learned.size(),
         " learned tensors, the score of \"", mechanism.text(), "\" has ", own.count);

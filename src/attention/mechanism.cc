@@ -34,6 +34,8 @@ Needs Mechanism::needs() const {
   return all;
 }
 
+Longest Mechanism::longest() const { return stages_->score->longest(); }
+
 const Stages::AllLearned& Stages::learned(const AttendSizes& sizes) const {
   const std::lock_guard lock(mutex_);
   for (const AllLearned& each : known_) {
@@ -83,15 +85,15 @@ Var cut_table(Var table, std::int64_t begin, std::int64_t count) {
   return reshape(slice(table, 1, begin, begin + count), {1, table[0], count, table[2]});
 }
 
-void check_longest(std::string_view name, std::int64_t longest, const Inputs& in) {
-  check(!in.places.defined(), "attend: ", name, ": positions of packed documents are not known to it");
-  check(in.keys <= longest, "attend: ", name, ":", longest, " is made for at most ", longest, " positions, got ",
-        in.keys, " keys");
-}
-
-void check_queries(std::string_view name, std::int64_t longest, const Inputs& in) {
-  check(in.offset >= 0 && in.offset + in.queries <= longest, "attend: ", name, ":", longest, " is made for at most ",
-        longest, " positions, got queries ", in.offset, " to ", in.offset + in.queries);
+void check_longest(const Stages& stages, const Inputs& in) {
+  const auto [queries, keys] = stages.score->longest();
+  if (keys == kEndless) return;
+  const auto name = [&] { return to_text(stages.line.score); };
+  check(!in.places.defined(), "attend: ", stages.line.score.name,
+        ": positions of packed documents are not known to it");
+  check(in.keys <= keys, "attend: ", name(), " is made for at most ", keys, " positions, got ", in.keys, " keys");
+  check(queries == kEndless || (in.offset >= 0 && in.offset + in.queries <= queries), "attend: ", name(),
+        " is made for at most ", queries, " positions, got queries ", in.offset, " to ", in.offset + in.queries);
 }
 
 }  // namespace regard

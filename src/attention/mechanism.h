@@ -137,6 +137,7 @@ struct Score {
   virtual const PairTiles& tiles() const = 0;
   virtual Needs needs() const { return {.rows = true}; }
   virtual std::vector<Learned> learned(const AttendSizes&) const { return {}; }
+  virtual Longest longest() const { return {}; }
   virtual void check_call(const Inputs&) const {}
   // Once a call: queries [batch or 1, heads, queries, widths().q], keys [batch or 1, groups, keys, widths().k]; theta
   // [heads or 1, widths().theta], for every tile of a head; bias, spread to [batch, heads, queries, keys].
@@ -356,8 +357,7 @@ Var nothing(const Inputs& in, std::int64_t heads, std::int64_t count);  // rows 
 // A table [heads, longest, width] cut to `count` rows from `begin` on, as the rows of an item: [1, heads, count,
 // width].
 Var cut_table(Var table, std::int64_t begin, std::int64_t count);
-// Throws unless positions [0, count) fit into what the line says.
-void check_longest(std::string_view name, std::int64_t longest, const Inputs& in);  // of the keys
-void check_queries(std::string_view name, std::int64_t longest, const Inputs& in);
+// Throws unless the positions of a call are among those that its score was made for.
+void check_longest(const Stages& stages, const Inputs& in);
 
 }  // namespace regard

@@ -94,7 +94,7 @@ std::vector<Hypotheses> sample(const SequenceModel& model, const Batch& batch, s
     std::vector<std::int32_t> still;
     for (std::size_t s = 0; s < running.size(); ++s) {
       const auto source = static_cast<std::size_t>(running[s]);
-      const std::int64_t longest = settings.limit.of(batch.lengths[source]);
+      const std::int64_t longest = settings.limit.of(batch.lengths[source], model.room());
       bool goes_on = false;
       for (std::size_t i = 0; i < samples; ++i) {
         if (ended[source][i]) continue;

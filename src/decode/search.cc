@@ -111,6 +111,7 @@ class Looking {
 
   // What ended, best first, with where it looked if that is kept.
   Hypotheses found(const Decoding& decoding, std::int64_t source) {
+    check(!ended_.empty(), "decoding: whatever is written has the probability 0; the model is damaged");
     std::stable_sort(ended_.begin(), ended_.end(),
                      [](const Ended& a, const Ended& b) { return a.hypothesis.score > b.hypothesis.score; });
     Hypotheses made;
@@ -186,6 +187,10 @@ std::int64_t LengthLimit::of(std::int64_t source) const {
   return words > 0 ? std::min(words, by_source) : by_source;
 }
 
+std::int64_t LengthLimit::of(std::int64_t source, const Room& room) const {
+  return std::min(of(source), room.target - 1);
+}
+
 void check_limit(const LengthLimit& limit) {
   check(limit.factor >= 0 && limit.factor <= 1e3 && limit.more >= 0 && limit.more <= 1'000'000 && limit.words >= 0,
         "decoding: results of at most ", limit.factor, " · source + ", limit.more, " words and of at most ",
@@ -200,7 +205,8 @@ std::vector<Hypotheses> search_together(const SequenceModel& model, const Batch&
   std::vector<Looking> all;
   std::vector<std::int32_t> running;  // sources
   for (std::int64_t row = 0; row < batch.size(); ++row) {
-    all.emplace_back(settings.limit.of(batch.lengths[static_cast<std::size_t>(row)]), settings, steps != nullptr);
+    all.emplace_back(settings.limit.of(batch.lengths[static_cast<std::size_t>(row)], model.room()), settings,
+                     steps != nullptr);
     running.push_back(static_cast<std::int32_t>(row));
   }
   std::vector<Hypotheses> found(all.size());

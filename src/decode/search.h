@@ -20,6 +20,7 @@ struct LengthLimit {  // no result is longer
   std::int64_t more = 10;
   std::int64_t words = 0;  // nor than this; 0: no such limit
   std::int64_t of(std::int64_t source) const;
+  std::int64_t of(std::int64_t source, const Room& room) const;  // nor than the model has room for, the end included
 };
 
 struct SearchSettings {

@@ -67,6 +67,14 @@ Tensor map_of(const Tensor& all, const AskedAttention& asked) {
   return sum;
 }
 
+std::string to_text(const Room& room) {
+  const auto tokens = [](std::int64_t most) { return std::to_string(most - 1); };
+  if (room.source == room.target) return tokens(room.source) + " tokens";
+  if (room.target == kEndless) return tokens(room.source) + " tokens of a source";
+  if (room.source == kEndless) return tokens(room.target) + " tokens of a target";
+  return tokens(room.source) + " tokens of a source and " + tokens(room.target) + " of a target";
+}
+
 AttentionShape SequenceModel::shape_of(LookKind kind) const {
   return kind == LookKind::kCross ? attention_shape() : AttentionShape{};
 }

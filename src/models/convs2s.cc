@@ -70,8 +70,11 @@ ConvS2s::ConvS2s(const Builder& builder, const ConvS2sSettings& given)
     encoder_.emplace_back(builder.under(text("encoder.layer", i, ".convolution")), s.kernel * s.hidden, 2 * s.hidden);
   }
   const std::vector<std::string> lines = lines_of("cross attention", s.line, s.decoder_layers);
+  if (s.positions != PositionKind::kNone) room_ = {s.longest, s.longest};
   for (std::size_t i = 0; i < lines.size(); ++i) {
-    reinforces_ |= learns_by_reinforce(Mechanism(lines[i]));
+    const Mechanism mechanism(lines[i]);
+    reinforces_ |= learns_by_reinforce(mechanism);
+    room_.narrow_both(mechanism.longest());
     const Builder at = builder.under(text("decoder.layer", i));
     decoder_.push_back(
         {.convolution = Linear(at.under("convolution"), s.kernel * s.hidden, 2 * s.hidden),

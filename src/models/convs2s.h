@@ -47,6 +47,7 @@ class ConvS2s : public SequenceModel {
   Var logits(Tape& tape, const Batch& batch) const override;
   std::unique_ptr<Decoding> decode(const Batch& sources, const DecodeOptions& options = {}) const override;
   std::int64_t target_words() const override { return settings_.target_words; }
+  Room room() const override { return room_; }
   AttentionShape attention_shape() const override { return {settings_.decoder_layers, 1}; }
   std::vector<Tensor> all_attention(const Batch& batch) const override;
   std::vector<Tensor> places(const Batch& batch) const override;
@@ -87,6 +88,7 @@ class ConvS2s : public SequenceModel {
   Linear encoder_in_, encoder_out_, decoder_in_, decoder_out_;
   std::vector<Linear> encoder_;  // convolutions
   std::vector<DecoderLayer> decoder_;
+  Room room_;
   bool reinforces_ = false;  // an attention is hard and learns by reinforce
   WordOutput output_;
 };

@@ -109,6 +109,12 @@ std::unique_ptr<Decoding> Ensemble::decode(const Batch& sources, const DecodeOpt
   return std::make_unique<Steps>(*this, sources, options);
 }
 
+Room Ensemble::room() const {
+  Room all;
+  for (const SequenceModel* each : models_) all.narrow(each->room());
+  return all;
+}
+
 AttentionShape Ensemble::attention_shape() const {
   AttentionShape all;
   for (const SequenceModel* each : models_) {

@@ -24,6 +24,7 @@ class Ensemble : public SequenceModel {
   Var logits(Tape& tape, const Batch& batch) const override;
   std::unique_ptr<Decoding> decode(const Batch& sources, const DecodeOptions& options = {}) const override;
   std::int64_t target_words() const override { return models_[0]->target_words(); }
+  Room room() const override;
   AttentionShape attention_shape() const override;
   std::vector<Tensor> all_attention(const Batch& batch) const override;
   std::vector<EveryMap> every_attention(const Batch& batch) const override;

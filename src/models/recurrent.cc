@@ -91,6 +91,12 @@ Attention SourceAttention::operator()(Var query, const Memory& memory, AttendOpt
   return attention_(reshape(rows, {batch, 1, 1, rows[1]}), {}, memory.values, options);
 }
 
+Room RecurrentModel::room() const {
+  Room made;
+  if (attends()) made.narrow_both(attention_->mechanism().longest());
+  return made;
+}
+
 std::int64_t RecurrentModel::context_width() const {
   return settings_.hidden * (settings_.style == RecurrentStyle::kBahdanau ? 2 : 1);
 }

@@ -82,6 +82,7 @@ class RecurrentModel : public SequenceModel {
   Var logits(Tape& tape, const Batch& batch) const override;
   std::unique_ptr<Decoding> decode(const Batch& sources, const DecodeOptions& options = {}) const override;
   std::int64_t target_words() const override { return settings_.target_words; }
+  Room room() const override;
   AttentionShape attention_shape() const override { return {attends() ? 1 : 0, attends() ? 1 : 0}; }
   std::vector<Tensor> all_attention(const Batch& batch) const override;
   std::vector<Tensor> places(const Batch& batch) const override;

@@ -7,13 +7,16 @@
 //     Tensor logits = decoding->step(sources, origins, previous);                  // [rows, words]
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <memory>
 #include <span>
+#include <string>
 #include <vector>
 
 #include "models/batch.h"
 #include "models/what_if.h"
+#include "regard/attention/mechanism.h"
 #include "regard/autograd/tape.h"
 #include "regard/random.h"
 
@@ -31,6 +34,21 @@ struct AskedAttention {
   std::int64_t head = -1;   // −1: the mean of all heads
   friend bool operator==(const AskedAttention&, const AskedAttention&) = default;
 };
+
+// The longest source and target that a model was made for, in tokens with their ends.
+struct Room {
+  std::int64_t source = kEndless, target = kEndless;
+  void narrow(const Room& other) {
+    source = std::min(source, other.source);
+    target = std::min(target, other.target);
+  }
+  // What lies within a source and within a target, and between them.
+  void narrow_source(const Longest& self) { narrow({.source = std::min(self.queries, self.keys)}); }
+  void narrow_target(const Longest& self) { narrow({.target = std::min(self.queries, self.keys)}); }
+  void narrow_both(const Longest& cross) { narrow({.source = cross.keys, .target = cross.queries}); }
+};
+
+std::string to_text(const Room& room);  // without ends: "99 tokens of a source and 127 of a target"
 
 struct AttentionShape {
   std::int64_t layers = 0, heads = 0;  // 0: there is none
@@ -90,6 +108,7 @@ class SequenceModel {
   virtual std::unique_ptr<Decoding> decode(const Batch& sources, const DecodeOptions& options = {}) const = 0;
 
   virtual std::int64_t target_words() const = 0;
+  virtual Room room() const { return {}; }
 
   // Where it looked when told the targets of the batch: for a row of the batch f32 [layers, heads, target steps of the
   // row, length of its source], the step that writes the end included. Empty for models without attention.

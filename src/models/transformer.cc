@@ -79,9 +79,17 @@ Transformer::Transformer(const Builder& builder, const TransformerSettings& give
                         .inner = Linear(at.under("ffn.inner"), s.width, s.ffn),
                         .outer = Linear(at.under("ffn.outer"), s.ffn, s.width)});
   }
-  for (const std::vector<std::string>& lines : {encoder_lines, decoder_lines, cross_lines}) {
-    for (const std::string& line : lines) reinforces_ |= learns_by_reinforce(Mechanism(line));
-  }
+  if (s.positions != PositionKind::kNone) room_ = {s.longest, s.longest};
+  const auto look_at = [&](const std::vector<std::string>& lines, void (Room::*narrow)(const Longest&)) {
+    for (const std::string& line : lines) {
+      const Mechanism mechanism(line);
+      reinforces_ |= learns_by_reinforce(mechanism);
+      (room_.*narrow)(mechanism.longest());
+    }
+  };
+  look_at(encoder_lines, &Room::narrow_source);
+  look_at(decoder_lines, &Room::narrow_target);
+  look_at(cross_lines, &Room::narrow_both);
   if (s.norm == NormPlace::kPre) {
     encoder_norm_ = norm(builder.under("encoder.norm"));
     decoder_norm_ = norm(builder.under("decoder.norm"));

@@ -57,6 +57,7 @@ class Transformer : public SequenceModel {
   Var logits(Tape& tape, const Batch& batch) const override;
   std::unique_ptr<Decoding> decode(const Batch& sources, const DecodeOptions& options = {}) const override;
   std::int64_t target_words() const override { return settings_.target_words; }
+  Room room() const override { return room_; }
   AttentionShape attention_shape() const override { return {settings_.decoder_layers, settings_.heads}; }
   AttentionShape shape_of(LookKind kind) const override {
     return {kind == LookKind::kEncoder ? settings_.encoder_layers : settings_.decoder_layers, settings_.heads};
@@ -113,6 +114,7 @@ class Transformer : public SequenceModel {
   Position source_position_, target_position_;
   std::vector<EncoderLayer> encoder_;
   std::vector<DecoderLayer> decoder_;
+  Room room_;
   bool reinforces_ = false;  // an attention is hard and learns by reinforce
   std::optional<LayerNorm> encoder_norm_, decoder_norm_;
   WordOutput output_;

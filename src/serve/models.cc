@@ -30,13 +30,6 @@ std::optional<std::pair<std::string, std::string>> languages_in(std::string_view
   return std::pair(plain_language(from), plain_language(to));
 }
 
-std::int64_t longest_of(const Translator& translator) {
-  const Json training = Json::parse(translator.config(), "config of the model").at("training");
-  const std::optional<Json> found = training.find("longest_text");
-  if (!found) return 100;
-  return std::max(1, std::atoi(std::string(found->text()).c_str()));
-}
-
 bool is_there(std::string_view direction) {
   const std::vector<std::string> places = boxed_model_places(direction);
   return std::any_of(places.begin(), places.end(), [](const auto& each) { return access(each.c_str(), R_OK) == 0; });
@@ -83,7 +76,7 @@ Models::Models(const std::vector<std::string>& paths, bool int8) {
     };
     for (int i = 2; taken(); ++i) name = text(direction, "-", i);
     Translator translator(path, int8);
-    const std::int64_t longest = longest_of(translator);
+    const std::int64_t longest = translator.longest_line();
     all_.push_back({std::move(name), languages->first, languages->second, std::move(translator), longest});
   }
 }

@@ -38,7 +38,7 @@ Streamed stream(const Model& model, std::string_view line, bool weights,
   SequencePair pair{.id = 0, .source = ids_of(tokens), .target = {}};
   pair.source.push_back(source.special().end);
   const Batch batch = make_batch(std::span(&pair, 1), ends);
-  const std::int64_t longest = LengthLimit{}.of(batch.lengths[0]);
+  const std::int64_t longest = LengthLimit{}.of(batch.lengths[0], model.translator.model().room());
   const std::unique_ptr<Decoding> decoding =
       translator.model().decode(batch, {.keeps = weights ? Keeps::kSource : Keeps::kNothing});
   const auto words = static_cast<std::size_t>(translator.model().target_words());

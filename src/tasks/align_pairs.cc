@@ -27,14 +27,13 @@ std::vector<std::optional<Translator::Looked>> look(const Translator& translator
   std::vector<std::string> lines;
   std::vector<Translator::Result> results;
   std::vector<std::size_t> numbers;
-  const auto longest = static_cast<std::size_t>(settings.longest);
+  const Room room = translator.room(settings.longest);
   for (std::size_t i = 0; i < pairs.size(); ++i) {
     const std::string& source = backward ? pairs[i].target : pairs[i].source;
     const std::string& target = backward ? pairs[i].source : pairs[i].target;
-    std::vector<Token> tokens = translator.target().encode(target);
-    if (tokens.size() > longest || translator.source().encode(source).size() > longest) continue;
+    if (!translator.fits({source, target}, room)) continue;
     lines.push_back(source);
-    results.push_back({.text = target, .tokens = std::move(tokens)});
+    results.push_back({.text = target, .tokens = translator.target().encode(target)});
     numbers.push_back(i);
   }
   std::vector<Translator::Looked> looked = translator.look(lines, results, settings.batch_tokens, context);

@@ -33,10 +33,7 @@ ScoringReport score_pairs(const Translator& translator, PairReader& pairs, const
   std::vector<TextPair> waiting;
   std::vector<bool> given;  // of every line since the last flush: is it one of those waiting?
   std::size_t bytes = 0;
-  const auto longest = static_cast<std::size_t>(
-      translator.model_settings().family == "transformer" || translator.model_settings().family == "convs2s"
-          ? std::min(settings.longest, translator.model_settings().longest - 1)  // and the end
-          : settings.longest);
+  const Room room = translator.room(settings.longest);
   const auto flush = [&] {
     const std::vector<Translator::Result> results = translator.force(waiting, {}, context);
     std::size_t next = 0;
@@ -55,12 +52,12 @@ ScoringReport score_pairs(const Translator& translator, PairReader& pairs, const
   for (LinePair pair; pairs.next(pair); ++report.pairs) {
     stop_if_asked(context);
     skip_to(pair.line);
-    const bool fits = translator.source().encode(pair.source).size() <= longest &&
-                      translator.target().encode(pair.target).size() <= longest;
+    TextPair texts{std::move(pair.source), std::move(pair.target)};
+    const bool fits = translator.fits(texts, room);
     given.push_back(fits);
     if (fits) {
-      bytes += pair.source.size() + pair.target.size();
-      waiting.push_back({std::move(pair.source), std::move(pair.target)});
+      bytes += texts.source.size() + texts.target.size();
+      waiting.push_back(std::move(texts));
     } else if (++too_long == 1) {
       first_too_long = pair.line;
     }
@@ -71,7 +68,7 @@ ScoringReport score_pairs(const Translator& translator, PairReader& pairs, const
   if (pairs.report().dropped() > 0) report.left_out = pairs.report().text();
   if (too_long > 0) {
     report.left_out += fmt::format("{} pair{} with a side of more than {} tokens, the first at line {}\n", too_long,
-                                   too_long == 1 ? "" : "s", longest, first_too_long);
+                                   too_long == 1 ? "" : "s", std::min(room.source, room.target), first_too_long);
   }
   return report;
 }

@@ -226,14 +226,14 @@ void TraceCollector::add(const Translator& translator, std::span<const TextPair>
     left_out_ += pairs.size();
     return;
   }
+  const Room room = translator.room(longest);
   std::vector<std::string> sources, titles;
   std::vector<Translator::Result> results;
   for (std::size_t i = 0; i < pairs.size(); ++i) {
     std::string source = join ? joined(pairs[i].source).text : pairs[i].source;
     std::string target = join ? joined(pairs[i].target).text : pairs[i].target;
+    if (!translator.fits({source, target}, room)) continue;
     std::vector<Token> tokens = translator.target().encode(target);
-    const auto most = static_cast<std::size_t>(longest);
-    if (tokens.size() > most || translator.source().encode(source).size() > most) continue;
     titles.push_back(text("line ", numbers[i]));
     sources.push_back(std::move(source));
     results.push_back({.text = std::move(target), .tokens = std::move(tokens)});

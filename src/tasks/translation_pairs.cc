@@ -29,6 +29,16 @@ std::vector<std::int32_t> source_ids(const Tokenizer& tokenizer, std::string_vie
   return ids;
 }
 
+bool has_room(const Room& room, const SequencePair& pair) {
+  return static_cast<std::int64_t>(pair.source.size()) <= room.source &&
+         static_cast<std::int64_t>(pair.target.size()) < room.target;
+}
+
+void check_room(const Room& room, const SequencePair& pair) {
+  check(has_room(room, pair), "a pair of ", pair.source.size() - 1, " and ", pair.target.size(),
+        " tokens: the model has room for ", to_text(room));
+}
+
 void for_each_batch(
     const std::vector<SequencePair>& pairs, std::int64_t tokens, const BatchSettings& ends,
     const std::function<void(const Batch&, const std::function<std::size_t(std::int64_t row)>& number)>& each,

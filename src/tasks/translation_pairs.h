@@ -17,6 +17,10 @@ BatchSettings ends_of(const Tokenizer& target);  // throws if it has no begin or
 
 std::vector<std::int32_t> source_ids(const Tokenizer& tokenizer, std::string_view text);  // and the end
 
+// Whether a model has room for a pair, its ends included; throws if not.
+bool has_room(const Room& room, const SequencePair& pair);
+void check_room(const Room& room, const SequencePair& pair);
+
 // Cuts pairs into batches of a budget of tokens, those of like length together, and hands each on: number(row) says
 // which pair a row is. At most `most` pairs a batch; 0: as many as fit.
 void for_each_batch(

@@ -101,6 +101,18 @@ const ModelSettings& Translator::model_settings() const { return impl_->members[
 const std::string& Translator::config() const { return impl_->members[0]->config; }
 
 const SequenceModel& Translator::model() const { return *impl_->model; }
+std::int64_t Translator::longest_line() const { return std::min(impl_->members[0]->longest, room().source); }
+Room Translator::room(std::int64_t most) const {
+  Room room = impl_->model->room();
+  room.narrow({.source = room.source - 1, .target = room.target - 1});
+  room.narrow({.source = most, .target = most});
+  return room;
+}
+bool Translator::fits(const TextPair& pair, const Room& room) const {
+  return static_cast<std::int64_t>(source().encode(pair.source).size()) <= room.source &&
+         static_cast<std::int64_t>(target().encode(pair.target).size()) <= room.target;
+}
+
 AttentionShape Translator::attention_shape() const { return impl_->model->attention_shape(); }
 const Tokenizer& Translator::source() const { return *impl_->members[0]->tokenizers.source; }
 const Tokenizer& Translator::target() const { return *impl_->members[0]->tokenizers.target; }
@@ -170,11 +182,40 @@ void add_part(Translator::Result& result, const TextPart& part, const Hypothesis
 
 }  // namespace
 
+namespace {
+
+struct LinePart {
+  TextPart place;
+  std::vector<std::int32_t> ids;
+};
+
+// A line cut into parts of at most `longest` tokens. A part may have a few more by itself than within its line, never
+// more than `most`.
+std::vector<LinePart> parts_of_line(const Tokenizer& tokenizer, std::string_view line, std::span<const Token> tokens,
+                                    std::int64_t longest, std::int64_t most) {
+  for (;;) {
+    const std::vector<TextPart> cut = cut_long(line, tokens, static_cast<std::size_t>(longest));
+    if (cut.size() == 1) return {{cut[0], ids_of(tokens)}};
+    std::vector<LinePart> made;
+    std::int64_t over = 0;
+    for (const TextPart& part : cut) {
+      made.push_back({part, tokenizer.ids(line.substr(part.begin, part.end - part.begin))});
+      over = std::max(over, static_cast<std::int64_t>(made.back().ids.size()) - most);
+    }
+    if (over <= 0 || longest == 1) return made;
+    longest = std::max<std::int64_t>(1, longest - over);
+  }
+}
+
+}  // namespace
+
 std::vector<Translator::Translation> Translator::translate(std::span<const std::string> lines, const Settings& settings,
                                                            const Context& context) const {
   const ContextScope scope(context);
   const TapePoolScope tapes(impl_->tapes);
-  const std::int64_t longest_line = settings.longest_line > 0 ? settings.longest_line : impl_->members[0]->longest;
+  const std::int64_t most = room().source;
+  const std::int64_t longest_line =
+      settings.longest_line > 0 ? std::min(settings.longest_line, most) : this->longest_line();
   check(longest_line >= 1, "translate: lines of at most ", longest_line, " tokens, expected 1 or more");
   std::vector<TextPart> parts;                       // of all lines
   std::vector<std::size_t> first(lines.size() + 1);  // of each line, among all parts
@@ -186,12 +227,12 @@ std::vector<Translator::Translation> Translator::translate(std::span<const std::
     first[i] = parts.size();
     const std::vector<Token>& tokens = encoded[i];
     if (tokens.empty()) continue;
-    const std::vector<TextPart> own = cut_long(lines[i], tokens, static_cast<std::size_t>(longest_line));
-    for (const TextPart& part : own) {
-      const std::string_view text = std::string_view(lines[i]).substr(part.begin, part.end - part.begin);
-      parts.push_back(part);
+    for (LinePart& part : parts_of_line(source(), lines[i], tokens, longest_line, most)) {
+      const std::string_view text =
+          std::string_view(lines[i]).substr(part.place.begin, part.place.end - part.place.begin);
+      parts.push_back(part.place);
       keys.push_back(RandomKey(settings.seed).at(XXH3_64bits(text.data(), text.size())));
-      pairs.push_back({pairs.size(), own.size() == 1 ? ids_of(tokens) : source().ids(text)});
+      pairs.push_back({pairs.size(), std::move(part.ids)});
       pairs.back().source.push_back(source().special().end);
     }
   }
@@ -243,6 +284,7 @@ std::vector<Translator::Result> Translator::force(std::span<const TextPair> give
   for (const TextPair& each : given) {
     results.push_back({.text = each.target, .tokens = target().encode(each.target)});
     pairs.push_back({pairs.size(), source_ids(source(), each.source), ids_of(results.back().tokens)});
+    check_room(impl_->model->room(), pairs.back());
   }
   std::vector<std::vector<float>> found(pairs.size());
   impl_->force(pairs, settings.batch_tokens, context, found);

@@ -42,6 +42,9 @@ class TableModel final : public SequenceModel {
   mutable std::mutex told;                // threads that search a part of the batch each
   mutable std::vector<std::size_t> rows;  // of every step
   bool damaged = false;
+  bool endless = false;  // nothing can ever end
+  Room most = {};
+  Room room() const override { return most; }
 
  private:
   std::int64_t vocabulary_;
@@ -81,6 +84,7 @@ class TableDecoding final : public Decoding {
       const auto numbers = table_logits(sources_[static_cast<std::size_t>(source)], words, vocabulary);
       std::copy(numbers.begin(), numbers.end(), logits.data<float>() + static_cast<std::int64_t>(row) * vocabulary);
       if (model_.damaged) logits.data<float>()[static_cast<std::int64_t>(row) * vocabulary + 2] = NAN;
+      if (model_.endless) logits.data<float>()[static_cast<std::int64_t>(row) * vocabulary + 1] = -INFINITY;
       written.push_back(words);
       owner.push_back(source);
     }
@@ -275,6 +279,31 @@ TEST(Search, WhatCannotBeIsRefused) {
   EXPECT_THROW(search(model, batch, {.limit = {.factor = 1e9}}), Error);
   model.damaged = true;
   EXPECT_THROW(search(model, batch, {}), Error);
+}
+
+TEST(Search, AModelThatCanEndNothingIsDamaged) {
+  TableModel model(5);
+  model.endless = true;
+  try {
+    search(model, batch_of({{2, 3}}), {});
+    FAIL() << "found something";
+  } catch (const Error& error) {
+    EXPECT_NE(std::string(error.what()).find("the model is damaged"), std::string::npos) << error.what();
+  }
+}
+
+TEST(Search, NothingIsLongerThanTheModelHasRoomFor) {
+  TableModel model(5);
+  const Batch batch = batch_of({{2, 3, 4, 2, 3}, {3}});
+  std::size_t longest = 0;
+  for (const Hypotheses& found : search(model, batch, {.beam = 3, .best = 3, .penalty = 2})) {
+    for (const Hypothesis& each : found) longest = std::max(longest, each.words.size());
+  }
+  ASSERT_GT(longest, 3u);
+  model.most.target = 4;  // with the end
+  for (const Hypotheses& found : search(model, batch, {.beam = 3, .best = 3, .penalty = 2})) {
+    for (const Hypothesis& each : found) EXPECT_LE(each.words.size(), 3u);
+  }
 }
 
 TEST(Search, CanBeStopped) {

@@ -261,6 +261,52 @@ TEST(SequenceModel, HardAttentionIsToldHowItWent) {
   }
 }
 
+TEST(SequenceModel, HasRoomForWhatItSaysAndForNothingLonger) {
+  const auto pair = [](std::int64_t source, std::int64_t target) {
+    return std::vector<SequencePair>{{.id = 1,
+                                      .source = std::vector<std::int32_t>(static_cast<std::size_t>(source), 3),
+                                      .target = std::vector<std::int32_t>(static_cast<std::size_t>(target - 1), 4)}};
+  };
+  int limited = 0;
+  for (const NamedModel& each : all_models()) {
+    SCOPED_TRACE(each.name);
+    const Made made(each.settings);
+    const Room room = made.model->room();
+    const std::int64_t source = std::min<std::int64_t>(30, room.source),
+                       target = std::min<std::int64_t>(30, room.target);
+    const auto said = [&](std::int64_t more_source, std::int64_t more_target) -> std::string {
+      const Batch batch = make_batch(pair(source + more_source, target + more_target), {});
+      try {
+        Tape tape;
+        made.model->logits(tape, batch);
+        const auto steps = made.model->decode(batch);
+        const std::int32_t only = 0, word = 4;
+        for (std::int64_t t = 0; t < target + more_target; ++t) steps->step({&only, 1}, {&only, 1}, {&word, 1});
+        return "";
+      } catch (const Error& error) {
+        return error.what();
+      }
+    };
+    const auto expect = [&](const std::string& error, std::int64_t most) {
+      if (most == kEndless) {
+        EXPECT_EQ(error, "");
+      } else {
+        EXPECT_TRUE(error.find("is made for at most ") != std::string::npos || error.starts_with("Position: "))
+            << error;
+      }
+    };
+    EXPECT_EQ(said(0, 0), "");
+    expect(said(1, 0), room.source);
+    expect(said(0, 1), room.target);
+    if (room.source != kEndless) ++limited;
+  }
+  EXPECT_GT(limited, 5);
+  EXPECT_EQ(to_text(Room{11, 11}), "10 tokens");
+  EXPECT_EQ(to_text(Room{11, kEndless}), "10 tokens of a source");
+  EXPECT_EQ(to_text(Room{kEndless, 21}), "20 tokens of a target");
+  EXPECT_EQ(to_text(Room{11, 21}), "10 tokens of a source and 20 of a target");
+}
+
 TEST(SequenceModel, EmptySourcesAndEmptyBatchesAreFine) {
   for (const NamedModel& each : all_models()) {
     SCOPED_TRACE(each.name);

@@ -9,6 +9,7 @@
 #pragma once
 
 #include <cstdint>
+#include <limits>
 #include <memory>
 #include <optional>
 #include <span>
@@ -50,6 +51,12 @@ struct Needs {
   bool query_tokens = false, key_tokens = false;  // what they are made from, instead or as well
 };
 
+// How many positions it was made for.
+inline constexpr std::int64_t kEndless = std::numeric_limits<std::int64_t>::max();
+struct Longest {
+  std::int64_t queries = kEndless, keys = kEndless;
+};
+
 // A way to attend, named by a line (docs/mechanisms.md): score ['|' scope {'&' scope}] ['|' align] ['|' read]. Copies
 // share what it is made of, which never changes.
 class REGARD_API Mechanism {
@@ -58,6 +65,7 @@ class REGARD_API Mechanism {
   const std::string& text() const;            // the line with all its parts
   std::vector<Learned> learned(const AttendSizes& sizes) const;
   Needs needs() const;
+  Longest longest() const;
   const Stages& stages() const { return *stages_; }
 
  private:

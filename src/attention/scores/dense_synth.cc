@@ -21,7 +21,7 @@ class DenseSynthesizer : public ProductScore {
   Widths widths(const AttendSizes& sizes) const override {
     return {hidden_of(term_, sizes), hidden_of(term_, sizes), 0};
   }
-  void check_call(const Inputs& in) const override { check_longest("dense_synth", longest_, in); }
+  Longest longest() const override { return {.keys = longest_}; }
   Var lower_queries(const Inputs& in) const override {
     return to_heads(relu(matmul(in.query_tokens, in.learned[0], {.bias = in.learned[1]})), in.sizes.heads);
   }

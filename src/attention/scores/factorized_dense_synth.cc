@@ -22,7 +22,7 @@ class FactorizedDenseSynthesizer : public TileScore<FactorizedDenseSynthesizer> 
             {.name = "out_bias", .shape = {sizes.heads, 1, a_ + b_}, .start = start}};
   }
   Widths widths(const AttendSizes&) const override { return {a_ + b_, 0, 0}; }
-  void check_call(const Inputs& in) const override { check_longest("factorized_dense_synth", a_ * b_, in); }
+  Longest longest() const override { return {.keys = a_ * b_}; }
   Var lower_queries(const Inputs& in) const override {  // [A, B] side by side
     const Var inner = to_heads(relu(matmul(in.query_tokens, in.learned[0], {.bias = in.learned[1]})), in.sizes.heads);
     const std::int64_t rows = inner[0] * inner[2];

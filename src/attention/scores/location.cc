@@ -14,7 +14,7 @@ class Location : public ProductScore {
     return {{.name = "location", .shape = {sizes.heads, longest_, sizes.query_token}}};
   }
   Widths widths(const AttendSizes& sizes) const override { return {sizes.query_token, sizes.query_token, 0}; }
-  void check_call(const Inputs& in) const override { check_longest("location", longest_, in); }
+  Longest longest() const override { return {.keys = longest_}; }
   Var lower_queries(const Inputs& in) const override { return tokens_for_all(in.query_tokens, in.sizes.heads); }
   Var lower_keys(const Inputs& in) const override { return cut_table(in.learned[0], 0, in.keys); }
 

@@ -36,6 +36,14 @@ class Mixture : public TileScore<Mixture> {
     }
     return all;
   }
+  Longest longest() const override {
+    Longest all;
+    for (const auto& part : parts_) {
+      const Longest own = part->longest();
+      all = {std::min(all.queries, own.queries), std::min(all.keys, own.keys)};
+    }
+    return all;
+  }
   void check_call(const Inputs& in) const override {
     for (const auto& part : parts_) part->check_call(in);
   }

@@ -19,10 +19,7 @@ class RandomSynthesizer : public TileScore<RandomSynthesizer> {
              .trains = trains_}};
   }
   Widths widths(const AttendSizes&) const override { return {0, 0, 0}; }
-  void check_call(const Inputs& in) const override {
-    check_longest("random_synth", longest_, in);
-    check_queries("random_synth", longest_, in);
-  }
+  Longest longest() const override { return {longest_, longest_}; }
   Var lower_queries(const Inputs& in) const override { return nothing(in, in.sizes.heads, in.queries); }
   Var lower_keys(const Inputs& in) const override { return nothing(in, in.sizes.heads, in.keys); }
   Var lower_bias(const Inputs& in) const override {

@@ -13,6 +13,7 @@ class Rotary : public Score {
   const PairTiles& tiles() const override { return inner_->tiles(); }
   Needs needs() const override { return inner_->needs(); }
   std::vector<Learned> learned(const AttendSizes& sizes) const override { return inner_->learned(sizes); }
+  Longest longest() const override { return inner_->longest(); }
   void check_call(const Inputs& in) const override {
     inner_->check_call(in);
     const std::int64_t width = inner_->widths(in.sizes).q;
