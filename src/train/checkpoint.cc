@@ -62,18 +62,26 @@ const std::string& metadata(const Safetensors& content, const char* key) {
 
 constexpr std::int64_t kMost = std::int64_t{1} << 62;
 
-void check_identity(const std::string& what, const std::string& saved, const std::string& now) {
-  if (saved == now) return;
-  const Json before = Json::parse(saved, "settings of " + what), here = Json::parse(now, "settings");
+// Throws for the first setting of two objects that differs, or of objects within them.
+void check_same(const std::string& what, const std::string& place, const Json& before, const Json& here) {
   const auto text_of = [](const std::optional<Json>& value) { return value ? value->to_json() : "nothing"; };
-  const auto differ = [&](std::string_view key) {
-    const std::string old_text = text_of(before.find(key)), new_text = text_of(here.find(key));
+  const auto compare = [&](std::string_view key) {
+    const std::optional<Json> old_value = before.find(key), new_value = here.find(key);
+    const std::string old_text = text_of(old_value), new_text = text_of(new_value), name = place + std::string(key);
     if (old_text == new_text) return;
-    fail(ErrorKind::kInput, what, " is of a run with other settings: ", key, " was ", old_text, ", now it is ",
+    const auto is_object = [](const std::optional<Json>& value) {
+      return value && value->kind() == Json::Kind::kObject;
+    };
+    if (is_object(old_value) && is_object(new_value)) check_same(what, name + ".", *old_value, *new_value);
+    fail(ErrorKind::kInput, what, " is of a run with other settings: ", name, " was ", old_text, ", now it is ",
          new_text);
   };
-  for (const auto& [key, value] : before.object()) differ(key);
-  for (const auto& [key, value] : here.object()) differ(key);
+  for (const auto& [key, value] : before.object()) compare(key);
+  for (const auto& [key, value] : here.object()) compare(key);
+}
+
+void check_identity(const std::string& what, const std::string& saved, const std::string& now) {
+  if (saved != now) check_same(what, "", Json::parse(saved, "settings of " + what), Json::parse(now, "settings"));
 }
 
 TrainingState numbers_from(const Json& json) {

@@ -21,7 +21,7 @@ double steady_seconds() {
 std::string position_text(const Reached& at) { return fmt::format("update {} (epoch {:.2f})", at.updates, at.epochs); }
 
 // What the run says of itself, and what of the loop's settings determines the result.
-std::string identity_of(const LoopSettings& settings) {
+std::string identity_of(const LoopSettings& settings, bool validates) {
   JsonWriter out;
   out.begin_object();
   for (const auto& [key, value] : Json::parse(settings.identity, "identity").object())
@@ -29,6 +29,7 @@ std::string identity_of(const LoopSettings& settings) {
   out.key("seed").value(settings.seed).key("accumulate").value(settings.accumulate).key("clip").value(settings.clip);
   out.key("moving average").value(settings.moving_average);
   out.key("best by").value(settings.best_by == BestBy::kLoss ? "loss" : "score");
+  if (settings.average > 0 && !validates) out.key("save every").value(to_text(settings.save_every));
   for (const TokenizerBytes& each : settings.tokenizers) {
     out.key("tokenizer " + each.name).value(each.kind + " " + digest_of_bytes(each.bytes));
   }
@@ -64,9 +65,14 @@ class Loop {
         update();
       }
       if (!state_.finished) finish();
+      if (settings_.stop_after.unit == Count::Unit::kSeconds) note_stop();
     } catch (const Error& error) {
-      if (error.kind() != ErrorKind::kCancelled || in_update_) throw;
+      if (in_update_) throw;
+      const bool stopped = error.kind() == ErrorKind::kCancelled;
+      if (!stopped && error.kind() != ErrorKind::kFile && saved_ != state_.update) save();
+      if (!stopped) throw Error(error.kind(), fmt::format("{} ({})", error.what(), what_is_kept()));
       save();
+      note_stop();
       fail(ErrorKind::kCancelled, "stopped after ", position_text(reached()), ", saved in '", checkpoint_,
            "': the same command with --resume goes on");
     }
@@ -86,6 +92,11 @@ class Loop {
     if (!task.validate) {
       check(settings.patience == 0 && std::holds_alternative<Schedule>(settings.rate),
             "train: patience and a plateau need validations");
+      check(
+          settings.average == 0 || settings.save_every.unit != Count::Unit::kSeconds,
+          "train: without validations average is the mean of what was saved, expected save_every in updates or epochs, "
+          "got ",
+          to_text(settings.save_every));
     }
     return settings;
   }
@@ -102,30 +113,63 @@ class Loop {
     if (context_.log) context_.log(line);
   }
 
+  std::string what_is_kept() const {
+    return saved_ ? fmt::format("'{}' holds update {}", checkpoint_, *saved_) : "nothing was saved yet";
+  }
+
   void start() {
-    const bool there = exists(files_, checkpoint_);
-    if (!settings_.resume) check_free(files_, settings_.path);
+    check_files();
     metrics_ = std::make_unique<Metrics>(files_, metrics_of(settings_.path));  // from here on this run is ours alone
-    state_.identity = identity_of(settings_);
+    check_files();                                                             // another one may just have ended
+    const bool there = exists(files_, checkpoint_), model_there = exists(files_, settings_.path);
+    state_.identity = identity_of(settings_, static_cast<bool>(task_.validate));
     state_.seed = settings_.seed;
     if (there) {
       state_ = load_checkpoint(files_, checkpoint_, state_.identity, parts());
       if (plateau_ && state_.plateau) plateau_->resume(*state_.plateau);
       saved_ = state_.update;
       task_.seek(state_.position);
+      if (!task_.validate && !model_there) state_.finished = false;  // it is written again
+      if (state_.best && !model_there) {
+        fail(ErrorKind::kFile, "'", settings_.path, "' is gone: it had the best weights, of update ",
+             state_.best_update, ", and '", checkpoint_, "' has those of update ", state_.update);
+      }
     } else if (settings_.resume) {
       log(fmt::format("there is no '{}': starting anew", checkpoint_));
+    }
+    const std::optional<double> stopped = there ? metrics_->last("stopped") : std::nullopt;
+    if (!there && metrics_->length() > 0) {
+      log(fmt::format("'{}' is of a run that is gone: it begins anew", metrics_of(settings_.path)));
     }
     if (!metrics_->cut(state_.metrics_length)) {
       log(fmt::format("'{}' is shorter than it was: it goes on where it ends", metrics_of(settings_.path)));
     }
     if (there) {
-      seconds_before_ = metrics_->last("seconds").value_or(0);
+      seconds_before_ = std::max(stopped.value_or(0), metrics_->last("seconds").value_or(0));
       log(fmt::format("going on after {}", position_text(reached())));
     }
     started_ = clock_();
     begun_ = reached();
     last_report_ = last_validation_ = last_save_ = begun_.seconds;
+    if (!there) save();  // whoever writes a model has a checkpoint
+  }
+
+  void check_files() const {
+    if (!settings_.resume) check_free(files_, settings_.path);
+    if (exists(files_, settings_.path) && !exists(files_, checkpoint_)) {
+      fail(ErrorKind::kFile, "'", settings_.path, "' is there, but no '", checkpoint_,
+           "' to go on from: another name leaves it as it is");
+    }
+  }
+
+  // Behind what the checkpoint knows of the diary, so that the time since its last line counts, too.
+  void note_stop() {
+    JsonWriter line = begin_line("stop", reached());
+    line.key("stopped").raw(clock_number(seconds_now())).end_object();
+    try {
+      metrics_->write(line.text());
+    } catch (const Error&) {  // everything that counts is saved
+    }
   }
 
   void update() {
@@ -143,9 +187,7 @@ class Loop {
       }
       result = trainer_.finish(rate);
     } catch (const Error& error) {
-      const std::string kept =
-          saved_ ? fmt::format("'{}' holds update {}", checkpoint_, *saved_) : "nothing was saved yet";
-      throw Error(error.kind(), fmt::format("{} (epoch {:.2f}; {})", error.what(), state_.epochs, kept));
+      throw Error(error.kind(), fmt::format("{} (epoch {:.2f}; {})", error.what(), state_.epochs, what_is_kept()));
     }
     if (average_) average_->update();
     ++state_.update;

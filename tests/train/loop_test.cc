@@ -236,9 +236,100 @@ TEST(Loop, WhatIsThereIsNotOverwrittenUnlessItIsToGoOn) {
   Tiny tiny;
   std::vector<std::string> log;
   train(settings(files, true), tiny.task(), {.log = [&](std::string_view line) { log.emplace_back(line); }});
-  ASSERT_EQ(log.size(), 1u);
+  ASSERT_EQ(log.size(), 2u);
   EXPECT_EQ(log[0], "there is no 'm.ckpt': starting anew");
+  EXPECT_EQ(log[1], "'m.metrics.jsonl' is of a run that is gone: it begins anew");
   EXPECT_EQ(files_of(files), undisturbed());
+}
+
+TEST(Loop, WithoutItsCheckpointAModelIsNotOverwrittenEither) {
+  MemoryFiles files = MemoryFiles::found({{"m", "something"}});
+  EXPECT_EQ(error_of([&] { run(files, true); }),
+            "'m' is there, but no 'm.ckpt' to go on from: another name leaves it as it is");
+  EXPECT_EQ(read_file(files, "m"), "something");
+  EXPECT_FALSE(exists(files, "m.metrics.jsonl"));
+}
+
+TEST(Loop, FromItsFirstWriteOnAModelHasACheckpoint) {
+  MemoryFiles files;
+  Tiny tiny;
+  std::vector<std::string> there;
+  tiny.before_loss = [&](Tiny&, std::int64_t update) {
+    if (update == 0) there = {exists(files, "m") ? "model" : "", exists(files, "m.ckpt") ? "checkpoint" : ""};
+  };
+  train(settings(files), tiny.task(), {});
+  EXPECT_EQ(there, (std::vector<std::string>{"", "checkpoint"}));
+}
+
+TEST(Loop, AModelThatIsGoneIsMissedOrWrittenAgain) {
+  MemoryFiles files;
+  run(files);
+  MemoryFiles without = MemoryFiles::found(
+      {{"m.ckpt", read_file(files, "m.ckpt")}, {"m.metrics.jsonl", read_file(files, "m.metrics.jsonl")}});
+  EXPECT_NE(error_of([&] { run(without, true); }).find("'m' is gone: it had the best weights, of update "),
+            std::string::npos);
+  const auto unwatched = [](Files& disk, bool resume) {
+    Tiny tiny;
+    TrainingTask task = tiny.task();
+    task.validate = nullptr;
+    LoopSettings all = settings(disk, resume);
+    all.rate = constant_rate(0.05);
+    train(all, task, {});
+  };
+  MemoryFiles plain;
+  unwatched(plain, false);
+  MemoryFiles again = MemoryFiles::found(
+      {{"m.ckpt", read_file(plain, "m.ckpt")}, {"m.metrics.jsonl", read_file(plain, "m.metrics.jsonl")}});
+  unwatched(again, true);
+  EXPECT_EQ(read_file(again, "m"), read_file(plain, "m"));
+}
+
+TEST(Loop, AnErrorInAValidationIsSavedBeforeAndSaid) {
+  MemoryFiles files;
+  Tiny tiny;
+  tiny.before_validation = [](Tiny& now) {
+    if (now.next == 2 * 8) throw Error(ErrorKind::kInput, "nothing fits");  // update 8, the last save is of update 6
+  };
+  EXPECT_EQ(error_of([&] { train(settings(files), tiny.task(), {}); }), "nothing fits ('m.ckpt' holds update 8)");
+  run(files, true);
+  EXPECT_EQ(files_of(files), undisturbed());
+}
+
+TEST(Loop, AMeanOfSavesThatTheClockMakesIsRefused) {
+  MemoryFiles files;
+  Tiny tiny;
+  TrainingTask task = tiny.task();
+  task.validate = nullptr;
+  LoopSettings all = settings(files);
+  all.rate = constant_rate(0.05);
+  all.save_every = seconds(600);
+  EXPECT_NE(error_of([&] { train(all, task, {}); }).find("expected save_every in updates or epochs, got "),
+            std::string::npos);
+}
+
+TEST(Loop, TimeSinceTheLastLineOfTheDiaryCountsAfterAStop) {
+  MemoryFiles files;
+  double now = 0;
+  const auto run_for = [&](double seconds, bool resume) {
+    Tiny tiny;
+    std::stop_source source;
+    TrainingTask task = tiny.task();
+    task.validate = nullptr;
+    const double end = now + seconds;
+    task.on_update = [&](const UpdateReport&) {
+      if (++now >= end) source.request_stop();
+    };
+    LoopSettings all = settings(files, resume);
+    all.rate = constant_rate(0.05);
+    all.average = 0;
+    all.stop_after = regard::seconds(20);
+    all.report_every = updates(1000);
+    all.clock = [&] { return now; };
+    return error_of([&] { train(all, task, {.cancel = source.get_token()}); });
+  };
+  for (int part = 0; part < 4; ++part) run_for(5, part > 0);
+  EXPECT_EQ(run_for(5, true), "");
+  EXPECT_EQ(now, 20);
 }
 
 TEST(Loop, ARunThatIsDoneStaysAsItIsAndMayGoFurther) {
