@@ -1,8 +1,13 @@
 #include "tasks/train_translation.h"
 
+#define XXH_INLINE_ALL
+#include <fmt/format.h>
+#include <xxhash.h>
+
 #include <algorithm>
 #include <cmath>
 #include <filesystem>
+#include <numeric>
 
 #include "base/check.h"
 #include "base/pool.h"
@@ -26,6 +31,7 @@ namespace regard {
 namespace {
 
 constexpr std::uint64_t kFirstWeights = 100;      // where in the seed's numbers the first weights are
+constexpr std::size_t kLookedAt = 16;             // pairs by which a report tells how attention is doing
 constexpr std::uint64_t kOtherCuts = 0x63757473;  // where in an update's numbers are those of other ways to cut texts
 
 // Pairs of the built-in corpus. A run reads them four times and more, to count them, to learn pieces, to train; so the
@@ -144,23 +150,70 @@ class Feed {
   std::vector<SequencePair> ahead_;
 };
 
+// Pairs of lines as a number, so that a run that goes on notices other ones.
+class PairsSeen {
+ public:
+  void add(const LinePair& pair) {
+    for (const std::string& text : {pair.source, pair.target}) {
+      hash_ = XXH3_64bits_withSeed(text.data(), text.size(), hash_);
+    }
+    ++count_;
+  }
+  std::uint64_t count() const { return count_; }
+  std::string text() const { return fmt::format("{} pairs {:016x}", count_, hash_); }
+
+ private:
+  XXH64_hash_t hash_ = 0;
+  std::uint64_t count_ = 0;
+};
+
+// What was left out of a file, if anything was.
+std::string left_out(const PairStream& stream) {
+  const auto* reader = dynamic_cast<const PairReader*>(&stream);
+  if (reader == nullptr || reader->report().dropped() == 0) return "";
+  std::string said = reader->report().text();
+  while (said.ends_with('\n')) said.pop_back();
+  return said;
+}
+
+// Where a pair with its ids came from.
+SequencePair ids_of(const LinePair& pair, const TokenizerPair& tokenizers) {
+  return {.id = pair.line,
+          .source = source_ids(*tokenizers.source, pair.source),
+          .target = tokenizers.target->ids(pair.target)};
+}
+
 // What validation looks at.
 struct ValidationSet {
   std::vector<std::string> sources, references;
   std::vector<SequencePair> pairs;
+  PairsSeen seen = {};
+  std::string left_out = {};  // as text
 };
 
-ValidationSet read_validation(PairStream& stream, const TokenizerPair& tokenizers, const Context& context) {
+ValidationSet read_validation(PairStream& stream, const TokenizerPair& tokenizers, const Room& room,
+                              const Context& context) {
   ValidationSet set;
+  std::uint64_t too_long = 0, first = 0;
   for (LinePair pair; stream.next(pair);) {
     stop_if_asked(context);
-    set.pairs.push_back({.id = pair.line,
-                         .source = source_ids(*tokenizers.source, pair.source),
-                         .target = tokenizers.target->ids(pair.target)});
+    set.seen.add(pair);
+    SequencePair ids = ids_of(pair, tokenizers);
+    if (!has_room(room, ids)) {
+      if (too_long++ == 0) first = pair.line;
+      continue;
+    }
+    set.pairs.push_back(std::move(ids));
     set.sources.push_back(std::move(pair.source));
     set.references.push_back(std::move(pair.target));
   }
-  check(!set.pairs.empty(), "validation: ", no_pair_text(stream));
+  set.left_out = left_out(stream);
+  if (too_long > 0) {
+    set.left_out += text(set.left_out.empty() ? "" : "\n", "validation: ", too_long, too_long == 1 ? " pair" : " pairs",
+                         " left out, longer than the model has room for (", to_text(room), "), the first at ",
+                         stream.name(), ":", first);
+  }
+  check(!set.pairs.empty(), "validation: ", set.left_out.empty() ? no_pair_text(stream) : set.left_out);
   return set;
 }
 
@@ -177,36 +230,61 @@ double mean_loss(const SequenceModel& model, const ValidationSet& set, const Bat
   return sum / count;
 }
 
-// How attention is doing: the entropy of its weights as a share of the highest possible, and heads that look everywhere
-// alike.
-std::map<std::string, double> attention_health(const SequenceModel& model, const Batch& batch) {
-  const auto [layers, heads] = model.attention_shape();
-  const std::vector<Tensor> maps = model.all_attention(batch);
-  double total = 0, count = 0, dead = 0;
-  for (std::int64_t layer = 0; layer < layers; ++layer) {
-    for (std::int64_t head = 0; head < heads; ++head) {
-      double sum = 0, rows = 0;
-      for (const Tensor& all : maps) {
-        const Tensor map = map_of(all, {layer, head});
-        if (map[1] < 4) continue;
-        for (std::int64_t i = 0; i < map[0]; ++i) {
-          double entropy = 0;
-          for (std::int64_t j = 0; j < map[1]; ++j) {
-            const double p = static_cast<double>(map.data<float>()[i * map[1] + j]);
-            if (p > 0) entropy -= p * std::log(p);
-          }
-          sum += entropy / std::log(static_cast<double>(map[1]));
-          ++rows;
-        }
+// Of the heads of one kind of attention the entropy of the weights, as a share of the highest that is possible.
+std::vector<double> entropies_of_heads(std::span<const EveryMap> maps, HeadMaps EveryMap::*kind, bool causal) {
+  std::vector<double> sums, rows;
+  for (const EveryMap& every : maps) {
+    const Tensor& all = (every.*kind).weights;  // [layers, heads, queries, keys]
+    if (!all.defined()) return {};
+    const std::int64_t heads = all[0] * all[1], queries = all[2], keys = all[3];
+    sums.resize(static_cast<std::size_t>(heads));
+    rows.resize(sums.size());
+    for (std::int64_t at = 0; at < heads * queries; ++at) {
+      const std::int64_t visible = causal ? at % queries + 1 : keys;
+      if (visible < 4) continue;
+      double entropy = 0;
+      for (std::int64_t j = 0; j < visible; ++j) {
+        const double p = static_cast<double>(all.data<float>()[at * keys + j]);
+        if (p > 0) entropy -= p * std::log(p);
       }
-      if (rows == 0) continue;
-      total += sum / rows;
-      ++count;
-      if (sum / rows > 0.99) ++dead;
+      sums[static_cast<std::size_t>(at / queries)] += entropy / std::log(static_cast<double>(visible));
+      ++rows[static_cast<std::size_t>(at / queries)];
     }
   }
-  if (count == 0) return {};
-  return {{"attention_entropy", total / count}, {"dead_heads", dead}};
+  std::vector<double> made;
+  for (std::size_t i = 0; i < sums.size(); ++i) {
+    if (rows[i] > 0) made.push_back(sums[i] / rows[i]);
+  }
+  return made;
+}
+
+// How attention is doing: entropies of the look at the source and of looks at themselves, and heads that look
+// everywhere alike.
+std::map<std::string, double> attention_health(const SequenceModel& model, const Batch& batch) {
+  const std::vector<EveryMap> maps = model.every_attention(batch);
+  std::map<std::string, double> health;
+  double dead = 0;
+  const auto add = [&](const char* name, HeadMaps EveryMap::*kind, bool causal) {
+    const std::vector<double> heads = entropies_of_heads(maps, kind, causal);
+    if (heads.empty()) return;
+    health[name] = std::accumulate(heads.begin(), heads.end(), 0.0) / static_cast<double>(heads.size());
+    dead += static_cast<double>(std::count_if(heads.begin(), heads.end(), [](double each) { return each > 0.99; }));
+  };
+  add("attention_entropy", &EveryMap::cross, false);
+  add("encoder_entropy", &EveryMap::encoder, false);
+  add("decoder_entropy", &EveryMap::decoder, true);
+  if (!health.empty()) health["dead_heads"] = dead;
+  return health;
+}
+
+// The first pairs of a text that one can learn from.
+std::vector<SequencePair> some_pairs(PairStream& stream, const TokenizerPair& tokenizers, std::size_t longest) {
+  std::vector<SequencePair> made;
+  for (LinePair pair; made.size() < kLookedAt && stream.next(pair);) {
+    SequencePair ids = ids_of(pair, tokenizers);
+    if (ids.source.size() <= longest && ids.target.size() < longest) made.push_back(std::move(ids));
+  }
+  return made;
 }
 
 void check_guide(const ModelSettings& model, const AttentionShape& shape) {
@@ -265,29 +343,46 @@ std::variant<Schedule, PlateauSettings> make_schedule(const TranslationSettings&
     const Count stop = parse_count(settings.stop_after, "stop_after");
     check(stop.unit == Count::Unit::kUpdates, "training: schedule cosine needs stop_after in updates, as 5000u, got '",
           settings.stop_after, "'");
+    check(stop.amount > static_cast<double>(settings.warmup), "training: schedule cosine rises for ", settings.warmup,
+          " updates (warmup) and falls until stop_after, expected more than that, got ", settings.stop_after);
     return cosine({.rate = settings.rate, .steps = static_cast<std::int64_t>(stop.amount), .warm_up = settings.warmup});
   }
   return constant_rate(settings.rate);
 }
 
-void write_settings(JsonWriter& out, std::string_view key, const std::vector<Setting>& all, bool only_fixed) {
+void write_settings(JsonWriter& out, std::string_view key, const std::vector<Setting>& all) {
   out.key(key).begin_object();
-  for (const auto& [name, value] : all) {
-    if (!only_fixed || !may_change(name)) out.key(name).value(value);
-  }
+  for (const auto& [name, value] : all) out.key(name).value(value);
   out.end_object();
 }
 
-std::string config_of(const ModelSettings& model, const TranslationSettings& settings, const TranslationData& data,
-                      const std::optional<AlignmentChoice>& choice, bool only_fixed) {
+JsonWriter begin_config(const ModelSettings& model, const TranslationData& data) {
   JsonWriter out;
   out.begin_object().key("task").value("translate");
   if (!data.builtin.empty()) {
     out.key("builtin").value(data.builtin).key("lines").value(data.builtin_lines);
   }
-  write_settings(out, "model", list(model), false);
-  write_settings(out, "training", translation_table().list(settings), only_fixed);
+  write_settings(out, "model", list(model));
+  return out;
+}
+
+// What stands in the model.
+std::string config_of(const ModelSettings& model, const TranslationSettings& settings, const TranslationData& data,
+                      const std::optional<AlignmentChoice>& choice) {
+  JsonWriter out = begin_config(model, data);
+  write_settings(out, "training", translation_table().list(settings));
   if (choice) write_choice(out, *choice);
+  return out.end_object().text();
+}
+
+// What has to be the same when a run goes on.
+std::string identity_of(const ModelSettings& model, const TranslationSettings& settings, const TranslationData& data,
+                        const PairsSeen& text, const ValidationSet& validation) {
+  std::vector<Setting> fixed = translation_table().list(settings);
+  std::erase_if(fixed, [&](const Setting& each) { return may_change(settings, each.first); });
+  JsonWriter out = begin_config(model, data);
+  out.key("text").value(text.text()).key("validation").value(validation.seen.text());
+  write_settings(out, "training", fixed);
   return out.end_object().text();
 }
 
@@ -334,16 +429,15 @@ LoopResult train_translation(const TranslationData& data, const ModelSettings& a
   }
 
   const OpenPairs open = training_pairs(data, settings.seed, context);
-  std::uint64_t pairs = 0;
+  PairsSeen pairs;
   {
     const std::unique_ptr<PairStream> stream = open();
     for (LinePair pair; stream->next(pair);) {
-      if (++pairs % 1024 == 0) stop_if_asked(context);
+      pairs.add(pair);
+      if (pairs.count() % 1024 == 0) stop_if_asked(context);
     }
-    check(pairs > 0, "training: ", no_pair_text(*stream));
-    if (const auto* reader = dynamic_cast<const PairReader*>(stream.get())) {
-      if (reader->report().dropped() > 0) say(reader->report().text());
-    }
+    check(pairs.count() > 0, "training: ", no_pair_text(*stream));
+    if (const std::string missing = left_out(*stream); !missing.empty()) say(missing);
   }
   const TokenizerPair tokenizers = build_tokenizers(open,
                                                     {.kind = settings.tokenizer,
@@ -355,7 +449,7 @@ LoopResult train_translation(const TranslationData& data, const ModelSettings& a
                                                     context);
   model_settings.source_words = tokenizers.source->size();
   model_settings.target_words = tokenizers.target->size();
-  say("Text   ", pairs, " pairs; ", settings.tokenizer, ": ", model_settings.source_words, " of the source, ",
+  say("Text   ", pairs.count(), " pairs; ", settings.tokenizer, ": ", model_settings.source_words, " of the source, ",
       model_settings.target_words, " of the target", settings.joint ? " (the same)" : "");
   loop.tokenizers = {{"source", std::string(tokenizers.source->kind()), tokenizers.source->bytes()},
                      {"target", std::string(tokenizers.target->kind()), tokenizers.target->bytes()}};
@@ -368,9 +462,21 @@ LoopResult train_translation(const TranslationData& data, const ModelSettings& a
     choice = usual_choice(model->attention_shape());
     choice->shift = settings.guide_shift;
   }
-  loop.config = config_of(model_settings, settings, data, choice, false);
-  loop.identity = config_of(model_settings, settings, data, choice, true);
   say("Model  ", model_settings.family, ", ", parameters.count(), " weights");
+  const Room room = model->room();
+  if (const std::int64_t most = std::min(room.source, room.target) - 1; most < settings.longest_text) {
+    settings.longest_text = most;
+    check(most >= 1, "training: a model with room for ", to_text(room), " learns nothing");
+    say("       It has room for ", to_text(room), ": pairs with more than ", most, " on a side are left out");
+  }
+  ValidationSet validation;
+  if (const std::unique_ptr<PairStream> stream = validation_pairs(data, settings.seed, context)) {
+    validation = read_validation(*stream, tokenizers, room, context);
+    if (!validation.left_out.empty()) say(validation.left_out);
+    if (settings.bleu.empty()) settings.bleu = usual_bleu(validation.references);
+  }
+  loop.config = config_of(model_settings, settings, data, choice);
+  loop.identity = identity_of(model_settings, settings, data, pairs, validation);
 
   std::optional<TokenGuide> guide;
   if (settings.guide > 0) {
@@ -385,7 +491,7 @@ LoopResult train_translation(const TranslationData& data, const ModelSettings& a
                          .longest = settings.longest_text,
                          .seed = settings.seed,
                          .source_end = true}),
-            pairs);
+            pairs.count());
   TrainingTask task{.parameters = parameters, .optimizer = *optimizer};
   Batch batch;  // until its step has ended
   task.loss = [&](Tape& tape, const PartInfo& info) -> LossPart {
@@ -405,13 +511,18 @@ LoopResult train_translation(const TranslationData& data, const ModelSettings& a
   task.on_report = run.on_report;
   task.on_validation = run.on_validation;
 
-  ValidationSet validation;
   Batch looked_at;
-  if (const std::unique_ptr<PairStream> stream = validation_pairs(data, settings.seed, context)) {
-    validation = read_validation(*stream, tokenizers, context);
-    const std::size_t some = std::min<std::size_t>(16, validation.pairs.size());
-    looked_at = make_batch(std::span(validation.pairs).first(some), ends);
-    if (settings.bleu.empty()) settings.bleu = usual_bleu(validation.references);
+  if (model->attention_shape().layers > 0) {
+    const std::vector<SequencePair> some =
+        validation.pairs.empty()
+            ? some_pairs(*open(), tokenizers, static_cast<std::size_t>(settings.longest_text) + 1)
+            : std::vector(
+                  validation.pairs.begin(),
+                  validation.pairs.begin() + static_cast<std::ptrdiff_t>(std::min(kLookedAt, validation.pairs.size())));
+    looked_at = make_batch(some, ends);
+    task.health = [&] { return attention_health(*model, looked_at); };
+  }
+  if (!validation.pairs.empty()) {
     task.validate = [&]() -> Validation {
       const std::vector<Hypotheses> found =
           search_all(*model, validation.pairs,
@@ -428,7 +539,6 @@ LoopResult train_translation(const TranslationData& data, const ModelSettings& a
               .score = bleu.score().score,
               .sample = text(validation.sources[shown], " → ", written[shown])};
     };
-    task.health = [&] { return attention_health(*model, looked_at); };
   } else {
     loop.valid_every = {};
   }

@@ -52,8 +52,9 @@ const SettingsTable<TranslationSettings>& translation_table() {
   return table;
 }
 
-bool may_change(std::string_view key) {
-  return key == "stop_after" || key == "save_every" || key == "report_every" || key == "patience";
+bool may_change(const TranslationSettings& settings, std::string_view key) {
+  if (key == "stop_after") return settings.schedule != "cosine";  // whose rates it determines
+  return key == "save_every" || key == "report_every" || key == "patience";
 }
 
 }  // namespace regard

@@ -56,6 +56,6 @@ struct TranslationSettings {
 const SettingsTable<TranslationSettings>& translation_table();
 
 // True for settings that may be others when a run goes on: how long it goes, when it tells.
-bool may_change(std::string_view key);
+bool may_change(const TranslationSettings& settings, std::string_view key);
 
 }  // namespace regard

@@ -65,6 +65,79 @@ TEST(Train, ARunThatIsAskedToStopSavesAndTheSameCommandGoesOn) {
   EXPECT_EQ(shell(in(folder, "cmp straight m && cmp straight.ckpt m.ckpt")).status, 0) << stopped.out << again.out;
 }
 
+TEST(Train, WhatAModelHasNoRoomForIsLeftOutAndSaid) {
+  const Folder folder;
+  shell(
+      in(folder,
+         "$regard corpus zh-en --lines 60 > a.tsv; head -n 20 a.tsv > v.tsv; "
+         "for i in $(seq 60); do printf 他们在看。; done > long; paste long long >> v.tsv; printf 'alone\n' >> v.tsv"));
+  const Outcome made =
+      shell(in(folder,
+               "$regard train translate --train a.tsv --valid v.tsv --tokenizer words --model "
+               "transformer-tiny --hidden 16 --ffn 16 --heads 2 --encoder-layers 1 --decoder-layers 1 "
+               "--decoder-attention dense_synth:30 --positions learned --longest 50 --batch-tokens 200 "
+               "--stop-after 3u --out m 2>&1"));
+  EXPECT_EQ(made.status, 0) << made.out;
+  EXPECT_TRUE(has(made, "It has room for 49 tokens of a source and 29 of a target: pairs with more than 29 on a side"))
+      << made.out;
+  EXPECT_TRUE(has(made, "v.tsv:22 (1 of 2)")) << made.out;  // has one column
+  EXPECT_TRUE(has(made,
+                  "longer than the model has room for (49 tokens of a source and 29 of a target), the first at "
+                  "v.tsv:"))
+      << made.out;
+  // A long line is cut, whatever is asked for.
+  const Outcome found = shell(in(folder, "$regard translate -m m --max-line 2000 < long 2>&1"));
+  EXPECT_EQ(found.status, 0) << found.out;
+  EXPECT_EQ(lines(found.out), 1);
+  const Outcome given = shell(in(folder, "$regard translate -m m --force long < long 2>&1"));
+  EXPECT_EQ(given.status, 2);
+  EXPECT_TRUE(has(given, "the model has room for 49 tokens of a source and 29 of a target")) << given.out;
+}
+
+TEST(Train, ARunGoesOnWithItsOwnTextAndSettingsAlone) {
+  const Folder folder;
+  shell(in(folder, "$regard corpus zh-en --lines 60 > a.tsv; tac a.tsv > b.tsv; head -n 9 a.tsv > v.tsv"));
+  const std::string command = "$regard train translate --resume --out m" + kSmall;
+  const std::string first = "--train a.tsv --valid v.tsv --stop-after 4u --schedule cosine --warmup 2 ";
+  ASSERT_EQ(shell(in(folder, command + first)).status, 0);
+  for (const auto& [arguments, part] : std::initializer_list<std::pair<std::string, std::string>>{
+           {first + "--dropout 0.5", ": model.dropout was \"0.2\", now it is \"0.5\"\n"},
+           {"--train b.tsv --valid v.tsv --stop-after 4u --schedule cosine --warmup 2", ": text was \"60 pairs "},
+           {"--train a.tsv --valid b.tsv --stop-after 4u --schedule cosine --warmup 2", ": validation was \"9 pairs "},
+           {"--train a.tsv --stop-after 4u --schedule cosine --warmup 2", ": validation was \"9 pairs "},
+           {"--train a.tsv --valid v.tsv --stop-after 9u --schedule cosine --warmup 2",
+            ": training.stop_after was \"4u\", now "}}) {
+    const Outcome refused = shell(in(folder, command + arguments + " 2>&1 >/dev/null"));
+    EXPECT_EQ(refused.status, 2) << arguments;
+    EXPECT_TRUE(has(refused, "'m.ckpt' is of a run with other settings" + part)) << refused.out;
+  }
+  EXPECT_EQ(shell(in(folder, command + first)).status, 0);
+  EXPECT_TRUE(has(shell(in(folder, "$regard info m")), "13a"));  // what was chosen is told
+  const Outcome alone = shell(in(folder, "rm m.ckpt; " + command + first + "2>&1 >/dev/null"));
+  EXPECT_EQ(alone.status, 2);
+  EXPECT_TRUE(has(alone, "'m' is there, but no 'm.ckpt' to go on from")) << alone.out;
+}
+
+TEST(Train, ReportsTellHowAttentionIsDoingAlsoWithoutValidation) {
+  const Folder folder;
+  shell(in(folder, "$regard corpus zh-en --lines 60 > a.tsv"));
+  const auto trained = [&](const std::string& attention) {
+    return shell(in(folder,
+                    "rm -f m*; $regard train translate --train a.tsv --tokenizer words --model transformer-tiny "
+                    "--hidden 16 --ffn 16 --heads 2 --encoder-layers 2 --decoder-layers 1 --batch-tokens 200 "
+                    "--stop-after 1u --report-every 1u --out m " +
+                        attention + " 2>&1"));
+  };
+  const Outcome usual = trained("");
+  for (const char* name : {"attention_entropy 0", "encoder_entropy 0", "decoder_entropy 0", "dead_heads "}) {
+    EXPECT_TRUE(has(usual, name)) << usual.out;
+  }
+  const Outcome blind = trained("--encoder-attention 'scaled_dot | uniform'");
+  EXPECT_TRUE(has(blind, "dead_heads 4")) << blind.out;
+  const Outcome blind_decoder = trained("--decoder-attention 'scaled_dot | uniform'");
+  EXPECT_TRUE(has(blind_decoder, "decoder_entropy 1")) << blind_decoder.out;
+}
+
 TEST(Train, MistakesAreOneLineAndLeaveNothingBehind) {
   const Folder folder;
   for (const auto& [arguments, part] : std::initializer_list<std::pair<std::string, std::string>>{
