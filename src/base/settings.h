@@ -46,7 +46,12 @@ inline std::string known_names(std::string_view name, const std::vector<std::str
   const std::string near = closest(name, all);
   if (!near.empty()) made = text("; did you mean '", near, "'?");
   made += made.empty() ? "; known: " : " known: ";
-  for (std::size_t i = 0; i < all.size(); ++i) made += (i == 0 ? "" : ", ") + all[i];
+  const char* comma = "";
+  for (const std::string& each : all) {
+    if (each.empty()) continue;  // what is not said
+    made += comma + each;
+    comma = ", ";
+  }
   return made;
 }
 

@@ -283,6 +283,11 @@ bool App::parse(const std::vector<std::string>& arguments) {
     fail(ErrorKind::kInput, name_, ": --config: ", error.what());
   } catch (const CLI::ConfigError& error) {
     unknown_setting(*app_, name_, error.what());
+  } catch (const CLI::ArgumentMismatch& error) {
+    const std::string said = one_line(error.what());
+    const std::size_t end = said.find(": At Most 1 required but received ");
+    if (end == std::string::npos) fail(ErrorKind::kInput, name_, ": ", said);
+    fail(ErrorKind::kInput, name_, ": ", said.substr(0, end), " is said more than once");
   } catch (const CLI::ParseError& error) {
     fail(ErrorKind::kInput, name_, ": ", one_line(error.what()));
   }

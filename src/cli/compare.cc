@@ -68,7 +68,8 @@ const AddCommand compare({
                      "of a transformer, whose attention: cross (at the source), self, or all of them where it makes "
                      "sense: what compares places stays out of cross (all)")
           ->option_text("NAME");
-      app.add_option("--builtin", options->settings.builtin, "the built-in corpus: zh-en, en-zh, en-fr, fr-en (zh-en)")
+      app.add_option("--builtin", options->settings.builtin,
+                     "the built-in corpus: zh-en, en-zh, en-fr, fr-en, zh-fr, fr-zh (zh-en)")
           ->option_text("PAIR");
       app.add_option("--lines", options->settings.lines, "of the built-in corpus (20000)")
           ->check(Range(std::int64_t{1}, std::int64_t{1'000'000'000}))

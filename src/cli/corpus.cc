@@ -61,7 +61,9 @@ const AddCommand corpus({
                "regard corpus en-fr --lines 500 --split test --segmented --alignments test.align > test.tsv",
     .build = [](App& app) -> Run {
       auto options = std::make_shared<Options>();
-      app.add_option("pair", options->pair, "zh-en, en-zh, en-fr or fr-en")->required()->option_text("PAIR");
+      app.add_option("pair", options->pair, "zh-en, en-zh, en-fr, fr-en, zh-fr or fr-zh")
+          ->required()
+          ->option_text("PAIR");
       app.add_option("--lines", options->lines, "how many pairs (20000)")
           ->check(Range(std::uint64_t{0}, std::uint64_t{1'000'000'000'000}))
           ->option_text("N");

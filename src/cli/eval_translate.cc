@@ -88,8 +88,9 @@ Evaluation eval_translate() {
             ->expected(1, 2)
             ->option_text("FILE [FILE]");
         options->pairs.add(app);
-        app.add_option("--builtin", options->builtin,
-                       "sentences of the built-in corpus that no training sees: zh-en, en-zh, en-fr, fr-en")
+        app.add_option(
+               "--builtin", options->builtin,
+               "sentences of the built-in corpus that no training sees: zh-en, en-zh, en-fr, fr-en, zh-fr, fr-zh")
             ->option_text("PAIR");
         app.add_option("--sentences", options->sentences, "of the built-in corpus (500)")
             ->check(Range(std::int64_t{1}, std::int64_t{1'000'000}))

@@ -82,7 +82,7 @@ const AddCommand probe({
           ->required()
           ->option_text("MODEL…");
       part->add_option("--builtin", errors->builtin,
-                       "sentences of the built-in corpus: zh-en, en-zh, en-fr, fr-en (zh-en)")
+                       "sentences of the built-in corpus: zh-en, en-zh, en-fr, fr-en, zh-fr, fr-zh (zh-en)")
           ->option_text("PAIR");
       number(part, "--sentences", errors->sentences, 1, 100000, "how many");
       number(part, "--at", errors->settings.at, 0, 500, "which word is wrong, from 0");

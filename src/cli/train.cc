@@ -85,7 +85,8 @@ const AddCommand train({
           ->option_text("FILE [FILE]");
       app.add_option("--valid", options->valid, "the same for validation")->expected(1, 2)->option_text("FILE [FILE]");
       options->pairs.add(app);
-      app.add_option("--builtin", options->data.builtin, "the built-in corpus: zh-en, en-zh, en-fr, fr-en")
+      app.add_option("--builtin", options->data.builtin,
+                     "the built-in corpus: zh-en, en-zh, en-fr, fr-en, zh-fr, fr-zh")
           ->option_text("PAIR");
       app.add_option("--lines", options->data.builtin_lines, "of the built-in corpus (20000)")
           ->check(Range(std::int64_t{1}, std::int64_t{1'000'000'000}))

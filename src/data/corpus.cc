@@ -90,14 +90,15 @@ Corpus::Language Corpus::language(std::string_view name, std::string_view pair) 
   if (name == "zh") return Language::kChinese;
   if (name == "en") return Language::kEnglish;
   if (name == "fr") return Language::kFrench;
-  fail(ErrorKind::kInput, "corpus: unknown pair '", pair, "', expected zh-en, en-zh, en-fr or fr-en");
+  fail(ErrorKind::kInput, "corpus: unknown pair '", pair, "', expected zh-en, en-zh, en-fr, fr-en, zh-fr or fr-zh");
 }
 
 Corpus::Corpus(std::string_view pair, std::uint64_t seed, Split split) : seed_(seed), split_(split) {
   const std::size_t dash = std::min(pair.find('-'), pair.size());
   source_ = language(pair.substr(0, dash), pair);
   target_ = language(pair.substr(std::min(dash + 1, pair.size())), pair);
-  check(source_ != target_, "corpus: '", pair, "' has one language, expected zh-en, en-zh, en-fr or fr-en");
+  check(source_ != target_, "corpus: '", pair,
+        "' has one language, expected zh-en, en-zh, en-fr, fr-en, zh-fr or fr-zh");
 }
 
 Corpus::Example Corpus::at(std::uint64_t line) const {

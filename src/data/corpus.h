@@ -44,7 +44,7 @@ class Corpus {
 
   static constexpr std::size_t kLeastWords = 3, kMostWords = 60;  // of the English sentence, without marks
 
-  // `pair`: zh-en, en-zh, en-fr or fr-en (zh-fr and fr-zh work, too).
+  // `pair`: zh-en, en-zh, en-fr, fr-en, zh-fr or fr-zh.
   Corpus(std::string_view pair, std::uint64_t seed, Split split);
   Example at(std::uint64_t line) const;
   Triple triple(std::uint64_t line) const;

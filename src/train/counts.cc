@@ -20,8 +20,9 @@ Count parse_count(std::string_view text, std::string_view what) {
   double number = 0;
   const auto [end, error] =
       std::from_chars(digits.data(), digits.data() + digits.size(), number, std::chars_format::fixed);
-  if (digits.empty() || error != std::errc() || end != digits.data() + digits.size()) refuse("has no number");
-  if (!(number > 0) || number > 1e15) refuse("is out of range");
+  if (digits.empty() || error != std::errc() || end != digits.data() + digits.size())
+    refuse("is not one number with a unit");
+  if (!(number > 0) || number > 1e15) refuse("is not more than 0 and at most 1e15");
   switch (text.back()) {
     case 'e':
       return {Count::Unit::kEpochs, number};

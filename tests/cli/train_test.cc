@@ -158,6 +158,10 @@ TEST(Train, MistakesAreOneLineAndLeaveNothingBehind) {
            {"translate --builtin zh-en --columns 1,2 --out m", "--columns is for files"},
            {"translate --builtin zh-en --out . --resume", "is a folder"},
            {"translate --builtin '' --out m", "--builtin is empty"},
+           {"translate --builtin zh-en --out m --stop-after 2h30m", "'2h30m' is not one number with a unit; expected"},
+           {"translate --builtin zh-en --out m --stop-after 0u", "'0u' is not more than 0 and at most 1e15; expected"},
+           {"translate --builtin zh-en --out m --bleu words", "known: 13a, zh, char, intl, none"},
+           {"translate --builtin zh-en --out m --seed 1 --seed 2", "--seed is said more than once"},
            {"translate --builtin zh-en --joint=abc --out m", "--joint: 'abc', expected true or false"}}) {
     const Outcome outcome = shell(in(folder, "$regard train " + arguments + " 2>&1"));
     EXPECT_EQ(outcome.status, 2) << arguments;
