@@ -34,7 +34,9 @@ std::shared_ptr<const Tokenizer> build(const EachText& texts, const TokenizerSet
                               .unigram = settings.kind == "unigram",
                               .lower = settings.lower,
                               .as_written = as_written,
-                              .byte_fallback = settings.byte_fallback});
+                              .byte_fallback = settings.byte_fallback,
+                              .most_bytes = settings.most_bytes,
+                              .together = settings.joint ? 2U : 1U});
 }
 
 // Counts the tokens of one side.

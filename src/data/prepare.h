@@ -14,6 +14,7 @@
 
 #include "data/lines.h"
 #include "data/tokenizer.h"
+#include "data/train_pieces.h"
 #include "regard/context.h"
 
 namespace regard {
@@ -26,6 +27,7 @@ struct TokenizerSettings {
   bool byte_fallback = false;     // pieces: spell the unknown in bytes
   std::uint64_t least_count = 1;  // words seen less often are unknown
   std::string dictionary = {};    // words: a file with words of the user, see segment.h
+  std::uint64_t most_bytes = PieceSettings{}.most_bytes;  // pieces: of the text that is learned from
 };
 
 struct TokenizerPair {

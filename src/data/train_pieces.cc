@@ -48,6 +48,7 @@ std::unique_ptr<Tokenizer> train_pieces(const EachText& texts, const PieceSettin
         settings.size);
   check(settings.coverage == 0 || (settings.coverage >= 0.98 && settings.coverage <= 1),
         "the coverage of characters may be 0.98 to 1, got ", settings.coverage);
+  check(settings.together > 0, "texts come alone or so many together, got ", settings.together);
   const RegardPiecesModule& module = pieces_module();
   std::uint64_t bytes = 0;
   texts([&](std::string_view text) { bytes += text.size(); });
@@ -57,7 +58,8 @@ std::unique_ptr<Tokenizer> train_pieces(const EachText& texts, const PieceSettin
   Feeding feeding;
   std::uint64_t number = 0;
   texts([&](std::string_view text) {
-    if (number++ % stride == 0 && text.find('\0') == std::string_view::npos) feeding.texts.emplace_back(text);
+    const bool chosen = number++ / settings.together % stride == 0;
+    if (chosen && text.find('\0') == std::string_view::npos) feeding.texts.emplace_back(text);
   });
   check(!feeding.texts.empty(), "there is no text to learn pieces from");
   std::unordered_set<char32_t> characters;

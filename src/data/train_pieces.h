@@ -3,7 +3,8 @@
 //     auto pieces = train_pieces(texts, {.size = 8000});
 //
 // The same texts and settings give the same bytes on any number of cores. Of more than `most_bytes` of text every
-// second, third, … line is learned from, so that memory stays bounded and the whole of the text has its say.
+// second, third, … line (or group of lines) is learned from, so that memory stays bounded and the whole of the text has
+// its say.
 #pragma once
 
 #include <cstdint>
@@ -26,6 +27,7 @@ struct PieceSettings {
   // characters that they would take a quarter of the vocabulary.
   double coverage = 0;
   std::uint64_t most_bytes = std::uint64_t{10} << 20;  // the trainer takes some 30 times as much for Chinese
+  std::uint64_t together = 1;  // neighbours that are left out or learned from together: the two texts of a pair
 };
 
 std::unique_ptr<Tokenizer> train_pieces(const EachText& texts, const PieceSettings& settings = {});

@@ -242,6 +242,29 @@ TEST(Pieces, OfTheTargetKeepTheMarksOfItsTexts) {
   }
 }
 
+TEST(Pieces, OfBothSidesAreLearnedFromWholePairs) {
+  NEEDS_THE_MODULE();
+  std::vector<LinePair> pairs;
+  std::uint64_t bytes = 0;
+  for (std::uint64_t line = 1; line <= 60; ++line) {
+    pairs.push_back({line, "abcdefghij " + std::string(line % 7 + 1, 'a'), "АБВГДЕЖЗИК ЛМНОПРСТУФ"});
+    bytes += pairs.back().source.size() + pairs.back().target.size();
+  }
+  const OpenPairs open = [&] { return std::make_unique<PairList>(pairs, "pairs"); };
+  for (const std::uint64_t stride : {1, 2, 3, 4}) {
+    const TokenizerPair joint =
+        build_tokenizers(open, {.size = 200, .joint = true, .most_bytes = bytes / stride + stride});
+    const Survey survey = survey_pairs(*open(), *joint.source, *joint.target);
+    EXPECT_EQ(survey.source.unknown, 0u) << "one of " << stride;
+    EXPECT_EQ(survey.target.unknown, 0u) << "one of " << stride;
+  }
+  std::vector<LinePair> half;
+  for (std::size_t i = 0; i < pairs.size(); i += 2) half.push_back(pairs[i]);
+  const OpenPairs open_half = [&] { return std::make_unique<PairList>(half, "half of the pairs"); };
+  EXPECT_TRUE(build_tokenizers(open, {.size = 200, .joint = true, .most_bytes = bytes / 2 + 1}).source->bytes() ==
+              build_tokenizers(open_half, {.size = 200, .joint = true}).source->bytes());
+}
+
 TEST(Pieces, LittleTextHasFewerThanAskedFor) {
   NEEDS_THE_MODULE();
   const Texts few = {"a b c", "a bc"};
