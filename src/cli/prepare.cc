@@ -87,7 +87,12 @@ int run(const Options& options, const Context& context) {
   check(options.files.size() <= 2, "prepare: --train takes one file with pairs or two line-aligned ones, got ",
         options.files.size());
   const ContextScope scope(context);
-  const OpenPairs open = open_pairs(files_of(options));
+  const OpenPairs open = open_pairs(files_of(options), context);
+  {
+    const std::unique_ptr<PairStream> stream = open();
+    LinePair first;
+    check(stream->next(first), "prepare: ", no_pair_text(*stream));
+  }
   const std::filesystem::path folder = options.out;
   if (!options.out.empty()) {
     std::error_code error;
@@ -98,16 +103,13 @@ int run(const Options& options, const Context& context) {
   const std::unique_ptr<PairStream> stream = open();
   const Survey survey =
       survey_pairs(*stream, *made.source, *made.target, static_cast<std::size_t>(options.longest), context);
-  check(survey.pairs > 0, "prepare: there is no pair of sentences in ", stream->name());
 
   fmt::print("pairs   {} of {}\n", survey.pairs, stream->name());
-  if (const auto* reader = dynamic_cast<const PairReader*>(stream.get())) {
-    const std::string report = reader->report().text();
-    for (std::size_t at = 0; at < report.size();) {
-      const std::size_t end = report.find('\n', at);
-      fmt::print("        {}\n", report.substr(at, end - at));
-      at = end + 1;
-    }
+  const std::string report = stream->report().text();
+  for (std::size_t at = 0; at < report.size();) {
+    const std::size_t end = report.find('\n', at);
+    fmt::print("        {}\n", report.substr(at, end - at));
+    at = end + 1;
   }
   if (survey.too_long > 0) {
     fmt::print(

@@ -87,6 +87,7 @@ std::unique_ptr<Tokenizer> build_characters(const EachText& texts, const Charact
       ++counts[letter];
     }
   });
+  check(!counts.empty(), "there is no text to learn characters from");
   Vocabulary vocabulary;
   for (const auto& [text, count] : by_count(counts)) {
     if (static_cast<std::int64_t>(vocabulary.size()) >= settings.size) break;

@@ -36,8 +36,10 @@ class RawFile {
     if (path == "-") {
       handle_ = STDIN_FILENO;
     } else {
-      handle_ = open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOCTTY);
+      // A named pipe would make us wait here for somebody who writes, deaf to everything else.
+      handle_ = open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
       if (handle_ < 0) cannot_read(name_, errno);
+      fcntl(handle_, F_SETFL, O_RDONLY);
       owned_ = true;
     }
     struct stat about = {};
@@ -46,6 +48,7 @@ class RawFile {
       if (folder && owned_) close(handle_);
       if (folder) cannot_read(name_, EISDIR);
       seekable_ = owned_ && S_ISREG(about.st_mode);
+      nobody_writes_ = owned_ && S_ISFIFO(about.st_mode);
       size_ = static_cast<std::uint64_t>(std::max<off_t>(about.st_size, 0));
     }
   }
@@ -56,6 +59,9 @@ class RawFile {
   RawFile& operator=(const RawFile&) = delete;
 
   std::size_t read(char* to, std::size_t count) {
+    while (nobody_writes_ && !is_ready(-1)) {  // else read would say that this is the end
+    }
+    nobody_writes_ = false;
     while (true) {
       const ssize_t got = ::read(handle_, to, count);
       if (got >= 0) return static_cast<std::size_t>(got);
@@ -64,7 +70,8 @@ class RawFile {
   }
   bool is_ready(int milliseconds) const {
     pollfd wanted = {.fd = handle_, .events = POLLIN, .revents = 0};
-    return poll(&wanted, 1, milliseconds) != 0;  // an end or a mistake is something, too: read will tell
+    const int found = poll(&wanted, 1, milliseconds);
+    return found > 0 || (found < 0 && errno != EINTR);  // an end or a mistake is something, too: read will tell
   }
   void seek(std::uint64_t byte) {
     if (byte > size_ || lseek(handle_, static_cast<off_t>(byte), SEEK_SET) < 0) {
@@ -80,6 +87,7 @@ class RawFile {
   int handle_ = -1;
   bool owned_ = false;
   bool seekable_ = false;
+  bool nobody_writes_ = false;  // of a named pipe: nobody may have written yet
   std::uint64_t size_ = 0;
 };
 
@@ -428,6 +436,9 @@ class PairReader::Impl {
     if (target_) target_->seek({to.line, to.target_byte});
   }
   bool can_seek() const { return source_.can_seek() && (!target_ || target_->can_seek()); }
+  bool is_ready(int milliseconds) {
+    return source_.is_ready(milliseconds) && (!target_ || target_->is_ready(milliseconds));
+  }
   std::size_t held() const {
     return source_.held() + (target_ ? target_->held() : 0) + line_.text.capacity() + other_.text.capacity();
   }
@@ -561,18 +572,23 @@ bool PairReader::can_seek() const { return impl_->can_seek(); }
 std::size_t PairReader::held() const { return impl_->held(); }
 std::string PairReader::name() const { return impl_->name(); }
 const LineReport& PairReader::report() const { return impl_->report(); }
+bool PairReader::is_ready(int milliseconds) { return impl_->is_ready(milliseconds); }
+
+const LineReport& PairStream::report() const {
+  static const LineReport nothing;
+  return nothing;
+}
 
 void PairList::seek(const PairPosition& position) {
-  check(position.line <= pairs_.size(), name_, " has ", pairs_.size(), " pairs, cannot go on behind pair ",
+  check(position.line <= pairs_->size(), name_, " has ", pairs_->size(), " pairs, cannot go on behind pair ",
         position.line);
   at_ = static_cast<std::size_t>(position.line);
 }
 
 std::string no_pair_text(const PairStream& stream) {
   const std::string said = stream.name() + " has no pair";
-  const auto* reader = dynamic_cast<const PairReader*>(&stream);
-  if (reader == nullptr || reader->report().dropped() == 0) return said;
-  const LineReport& report = reader->report();
+  const LineReport& report = stream.report();
+  if (report.dropped() == 0) return said;
   auto most = LineFault::kEmpty;
   for (std::size_t i = 0; i < kLineFaults; ++i) {
     if (report.count(static_cast<LineFault>(i)) > report.count(most)) most = static_cast<LineFault>(i);

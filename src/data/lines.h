@@ -126,9 +126,10 @@ class PairStream {
   virtual bool next(LinePair& pair) = 0;  // the next one that is whole; false: the end
   virtual PairPosition position() const = 0;
   virtual void seek(const PairPosition& position) = 0;
-  virtual bool can_seek() const = 0;     // back, too
-  virtual std::size_t held() const = 0;  // bytes of memory
-  virtual std::string name() const = 0;  // "a.zh and a.en"
+  virtual bool can_seek() const = 0;         // back, too
+  virtual std::size_t held() const = 0;      // bytes of memory
+  virtual std::string name() const = 0;      // "a.zh and a.en"
+  virtual const LineReport& report() const;  // nothing was left out, if it does not say otherwise
 };
 
 class PairReader final : public PairStream {
@@ -144,7 +145,8 @@ class PairReader final : public PairStream {
   bool can_seek() const override;
   std::size_t held() const override;
   std::string name() const override;
-  const LineReport& report() const;
+  const LineReport& report() const override;
+  bool is_ready(int milliseconds = 0);  // as that of LineReader
 
  private:
   class Impl;
@@ -154,14 +156,17 @@ class PairReader final : public PairStream {
 // "a.zh has no pair: 300 lines left out; a.zh:1: too few columns (1, expected 2)": for an error.
 std::string no_pair_text(const PairStream& stream);
 
-// Pairs that are in memory already.
+// Pairs that are in memory already; several lists may have the same ones.
 class PairList final : public PairStream {
  public:
+  using Pairs = std::shared_ptr<const std::vector<LinePair>>;
+  explicit PairList(Pairs pairs, std::string name = "the list of pairs", LineReport report = {})
+      : pairs_(std::move(pairs)), name_(std::move(name)), report_(std::move(report)) {}
   explicit PairList(std::vector<LinePair> pairs, std::string name = "the list of pairs")
-      : pairs_(std::move(pairs)), name_(std::move(name)) {}
+      : PairList(std::make_shared<const std::vector<LinePair>>(std::move(pairs)), std::move(name)) {}
   bool next(LinePair& pair) override {
-    if (at_ == pairs_.size()) return false;
-    pair = pairs_[at_++];
+    if (at_ == pairs_->size()) return false;
+    pair = (*pairs_)[at_++];
     return true;
   }
   PairPosition position() const override { return {.line = at_}; }
@@ -169,10 +174,12 @@ class PairList final : public PairStream {
   bool can_seek() const override { return true; }
   std::size_t held() const override { return 0; }  // not by the stream
   std::string name() const override { return name_; }
+  const LineReport& report() const override { return report_; }
 
  private:
-  std::vector<LinePair> pairs_;
+  Pairs pairs_;
   std::string name_;
+  LineReport report_;  // of where they come from
   std::size_t at_ = 0;
 };
 

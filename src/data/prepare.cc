@@ -1,6 +1,7 @@
 #include "data/prepare.h"
 
 #include <algorithm>
+#include <filesystem>
 #include <numeric>
 
 #include "base/check.h"
@@ -12,21 +13,19 @@
 namespace regard {
 namespace {
 
-constexpr std::size_t kMostHeld = std::size_t{1} << 30;  // bytes of the standard input
+constexpr std::size_t kMostHeld = std::size_t{1} << 30;  // bytes of what can be read only once
 constexpr std::size_t kMostMissed = 100'000;             // different unknown texts that are counted
 constexpr std::size_t kBlock = 1024;                     // pairs that are split at a time
 
 // Pieces read what looks alike as the same; but what is only ever written stays as it was in the texts.
-std::shared_ptr<const Tokenizer> build(const EachText& texts, const TokenizerSettings& settings, bool as_written) {
+std::shared_ptr<const Tokenizer> build(const EachText& texts, const TokenizerSettings& settings,
+                                       const std::vector<UserWord>& user, bool as_written) {
   if (settings.kind == "characters") {
     return build_characters(texts, {.size = settings.size, .lower = settings.lower});
   }
   if (settings.kind == "words") {
     return build_words(
-        texts, {.size = settings.size,
-                .least_count = settings.least_count,
-                .lower = settings.lower,
-                .user = settings.dictionary.empty() ? std::vector<UserWord>() : read_user_words(settings.dictionary)});
+        texts, {.size = settings.size, .least_count = settings.least_count, .lower = settings.lower, .user = user});
   }
   check(settings.kind == "pieces" || settings.kind == "unigram", "unknown kind of tokens '", settings.kind,
         "' (known: pieces, unigram, words, characters)");
@@ -76,24 +75,39 @@ class Counter {
   SideSurvey out_;
 };
 
+// What is not there at all is told by who opens it.
+bool is_read_once(const std::string& path) {
+  namespace fs = std::filesystem;
+  std::error_code error;
+  const fs::file_status about = fs::status(path, error);
+  return path == "-" || (fs::exists(about) && !fs::is_regular_file(about) && !fs::is_directory(about));
+}
+
 }  // namespace
 
-OpenPairs open_pairs(const PairFiles& files) {
-  if (files.source != "-" && files.target != "-") {
+OpenPairs open_pairs(const PairFiles& files, const Context& context) {
+  if (!is_read_once(files.source) && !is_read_once(files.target)) {
     return [files] { return std::make_unique<PairReader>(files); };
   }
   PairReader reader(files);
-  std::vector<LinePair> held;
+  const auto held = std::make_shared<std::vector<LinePair>>();
   std::size_t bytes = 0;
-  for (LinePair pair; reader.next(pair);) {
+  const auto wait = [&] {  // who writes may take long, or never come
+    do {
+      stop_if_asked(context);
+    } while (!reader.is_ready(100));
+    return true;
+  };
+  for (LinePair pair; wait() && reader.next(pair);) {
     bytes += pair.source.size() + pair.target.size() + sizeof(LinePair);
     if (bytes > kMostHeld) {
-      fail(ErrorKind::kLimit, "the standard input has more than ", kMostHeld,
-           " bytes, which are read several times: store it in a file");
+      fail(ErrorKind::kLimit, reader.name(), " can be read only once and has more than ", kMostHeld,
+           " bytes: store it in a file");
     }
-    held.push_back(pair);
+    held->push_back(pair);
   }
-  return [held = std::move(held), name = reader.name()] { return std::make_unique<PairList>(held, name); };
+  return
+      [held, name = reader.name(), report = reader.report()] { return std::make_unique<PairList>(held, name, report); };
 }
 
 TokenizerPair build_tokenizers(const OpenPairs& open, const TokenizerSettings& settings, const Context& context) {
@@ -109,12 +123,14 @@ TokenizerPair build_tokenizers(const OpenPairs& open, const TokenizerSettings& s
       }
     };
   };
+  std::vector<UserWord> user;  // read once: it may be a pipe
+  if (!settings.dictionary.empty()) user = read_user_words(settings.dictionary);
   if (settings.joint) {
-    const auto both = build(texts(Side::kBoth), settings, false);
+    const auto both = build(texts(Side::kBoth), settings, user, false);
     return {both, both};
   }
-  auto source = build(texts(Side::kSource), settings, false);
-  return {std::move(source), build(texts(Side::kTarget), settings, true)};
+  auto source = build(texts(Side::kSource), settings, user, false);
+  return {std::move(source), build(texts(Side::kTarget), settings, user, true)};
 }
 
 double SideSurvey::mean() const {

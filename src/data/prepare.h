@@ -36,7 +36,8 @@ struct TokenizerPair {
 
 // Every call starts from the first pair.
 using OpenPairs = std::function<std::unique_ptr<PairStream>()>;
-OpenPairs open_pairs(const PairFiles& files);  // the standard input is read at once and held, up to 1 GiB
+// What can be read only once (the standard input, a pipe) is read at once and held, up to 1 GiB.
+OpenPairs open_pairs(const PairFiles& files, const Context& context = {});
 
 TokenizerPair build_tokenizers(const OpenPairs& open, const TokenizerSettings& settings, const Context& context = {});
 

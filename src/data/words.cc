@@ -191,6 +191,7 @@ std::unique_ptr<Tokenizer> build_words(const EachText& texts, const WordSettings
       ++forget;
     }
   });
+  check(!counts.empty(), "there is no text to learn words from");
   Vocabulary vocabulary;
   for (const auto& [entry, count] : by_count(counts)) {
     if (static_cast<std::int64_t>(vocabulary.size()) >= settings.size || count < settings.least_count) break;

@@ -85,13 +85,13 @@ class CorpusStream final : public PairStream {
 };
 
 OpenPairs training_pairs(const TranslationData& data, std::uint64_t seed, const Context& context) {
-  if (data.builtin.empty()) return open_pairs(data.train.value());
+  if (data.builtin.empty()) return open_pairs(data.train.value(), context);
   return [pairs = std::make_shared<const CorpusPairs>(data.builtin, seed, Corpus::Split::kTrain, data.builtin_lines,
                                                       context)] { return std::make_unique<CorpusStream>(pairs); };
 }
 
 std::unique_ptr<PairStream> validation_pairs(const TranslationData& data, std::uint64_t seed, const Context& context) {
-  if (data.valid) return open_pairs(*data.valid)();
+  if (data.valid) return std::make_unique<PairReader>(*data.valid);  // read once
   if (data.builtin.empty()) return nullptr;
   return std::make_unique<CorpusStream>(
       std::make_shared<const CorpusPairs>(data.builtin, seed, Corpus::Split::kTest, data.builtin_tests, context));
@@ -169,9 +169,8 @@ class PairsSeen {
 
 // What was left out of a file, if anything was.
 std::string left_out(const PairStream& stream) {
-  const auto* reader = dynamic_cast<const PairReader*>(&stream);
-  if (reader == nullptr || reader->report().dropped() == 0) return "";
-  std::string said = reader->report().text();
+  if (stream.report().dropped() == 0) return "";
+  std::string said = stream.report().text();
   while (said.ends_with('\n')) said.pop_back();
   return said;
 }

@@ -59,6 +59,35 @@ TEST(Prepare, ReadsTheStandardInput) {
   EXPECT_TRUE(has(made, "100.00 % of the tokens are known")) << made.out;
 }
 
+TEST(Prepare, ReadsPipesAsItReadsFiles) {
+  const regard::Folder folder;
+  folder.write("a", "one two\n\nthree\n");
+  folder.write("b", "un deux\nx\ntrois\n");
+  const auto told = [&](const std::string& files) {
+    folder.write("run.sh", "cd " + folder.path() + "; timeout 20 $regard prepare --tokenizer words --train " + files);
+    const Outcome made = shell("export regard; bash " + folder / "run.sh" + " 2>&1");
+    EXPECT_EQ(made.status, 0) << files << ": " << made.out;
+    EXPECT_TRUE(has(made, "pairs   2 of ")) << made.out;
+    EXPECT_TRUE(has(made, "1 line left out: empty: ")) << made.out;
+    EXPECT_TRUE(has(made, "vocabulary 7 of which 3 occur; 100.00 % of the tokens are known")) << made.out;
+  };
+  told("a b");
+  told("<(cat a) <(cat b)");
+  told("<(paste a b)");
+  told("<(gzip -c a) b");
+  EXPECT_EQ(shell("mkfifo " + folder / "pipe.tsv").status, 0);
+  told("pipe.tsv & paste a b | timeout 20 cp /dev/stdin pipe.tsv; wait $!");
+  told("- < <(paste a b)");
+}
+
+TEST(Prepare, AWaitForAPipeCanBeEnded) {
+  const regard::Folder folder;
+  const Outcome ended = shell("cd " + folder.path() +
+                              "; mkfifo pipe; timeout 20 $regard prepare --train pipe --tokenizer words 2>&1 & job=$!; "
+                              "sleep 0.5; kill -TERM $job; wait $job; echo status $?");
+  EXPECT_TRUE(has(ended, "status 143")) << ended.out;
+}
+
 TEST(Prepare, LearnsPieces) {
   if (regard::find_pieces_module() == nullptr) GTEST_SKIP() << "SentencePiece was not there when this was built";
   const regard::Folder folder;
@@ -88,7 +117,7 @@ TEST(Prepare, MistakesAreOneLine) {
   mistake("", "--train");
   mistake("--train " + a + " " + b + " --tokenizer words", "ends after line 1");
   mistake("--train " + folder / "none.tsv" + " --tokenizer words", "No such file");
-  mistake("--train " + empty + " --tokenizer words", "no pair of sentences");
+  mistake("--train " + empty + " --tokenizer words", empty + " has no pair");
   mistake("--train " + a + " " + a + " --tokenizer word", "--tokenizer");
   mistake("--train " + a + " " + a + " --tokenizer words --vocabulary 3", "vocabulary may have");
   mistake("--train " + a + " " + a + " --tokenizer characters --dictionary " + b, "dictionary is for words");

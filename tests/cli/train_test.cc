@@ -138,6 +138,25 @@ TEST(Train, ReportsTellHowAttentionIsDoingAlsoWithoutValidation) {
   EXPECT_TRUE(has(blind_decoder, "decoder_entropy 1")) << blind_decoder.out;
 }
 
+TEST(Train, PipesTeachWhatFilesTeach) {
+  const Folder folder;
+  ASSERT_EQ(shell(in(folder, "$regard corpus zh-en --lines 60 > t.tsv; cut -f1 t.tsv > a; cut -f2 t.tsv > b")).status,
+            0);
+  const auto train = [&](const std::string& name, const std::string& data) {
+    folder.write(name + ".sh",
+                 "timeout 60 $regard train translate --stop-after 3u --valid-every 3u --out " + name + kSmall + data);
+    const Outcome made = shell(in(folder, "export regard; bash " + name + ".sh 2>&1"));
+    EXPECT_EQ(made.status, 0) << data << ": " << made.out;
+    EXPECT_TRUE(has(made, "60 pairs; words: ")) << made.out;
+    EXPECT_EQ(shell(in(folder, "cmp files " + name + " && cmp files.ckpt " + name + ".ckpt")).status, 0) << data;
+  };
+  train("files", "--train a b --valid t.tsv");
+  train("two", "--train <(cat a) <(cat b) --valid <(cat t.tsv)");
+  train("half", "--train <(gzip -c a) b --valid <(cat a) <(cat b)");
+  ASSERT_EQ(shell(in(folder, "mkfifo pipe.tsv")).status, 0);
+  train("named", "--train pipe.tsv --valid t.tsv & timeout 60 cp t.tsv pipe.tsv; wait $!");
+}
+
 TEST(Train, MistakesAreOneLineAndLeaveNothingBehind) {
   const Folder folder;
   for (const auto& [arguments, part] : std::initializer_list<std::pair<std::string, std::string>>{
