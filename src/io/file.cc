@@ -30,20 +30,18 @@ int descriptor(std::int64_t handle) { return static_cast<int>(handle); }
 
 class Disk final : public Files {
  public:
-  Result create(const std::string& path) override {
-    const Result opened = own(path, O_WRONLY | O_CREAT | O_CLOEXEC);
-    if (opened.error != 0) return opened;
-    // Only if there is something: ext4 writes out what was cut when it is closed, and that takes its time.
-    struct stat about;
-    const bool empty = ::fstat(descriptor(opened.value), &about) == 0 && about.st_size == 0;
-    if (const int error = empty ? 0 : cut(opened.value, 0); error != 0) {
-      close(opened.value);
-      return {.error = error};
+  Result create(const std::string& path, const std::string& like) override {
+    struct stat model;
+    const bool same = ::stat(like.c_str(), &model) == 0 && S_ISREG(model.st_mode);
+    const mode_t mode = same ? model.st_mode & 0777 : 0666;
+    for (;;) {
+      const Result opened = own(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, mode);
+      if (opened.error != EEXIST) return same && opened.error == 0 ? with_mode(opened, mode) : opened;
+      if (const int error = make_way(path); error != 0 && error != ENOENT) return {.error = error};
     }
-    return opened;
   }
 
-  Result append(const std::string& path) override { return own(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC); }
+  Result append(const std::string& path) override { return own(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0666); }
 
   Result write(std::int64_t handle, std::string_view bytes) override {
     return repeated([&] { return ::write(descriptor(handle), bytes.data(), bytes.size()); });
@@ -120,9 +118,9 @@ class Disk final : public Files {
  private:
   // Opens and locks. Who had the file before may have renamed it between our opening and our locking: then what we
   // hold is not what the path names any more, and we start again.
-  Result own(const std::string& path, int flags) {
+  Result own(const std::string& path, int flags, mode_t mode) {
     for (;;) {
-      const Result opened = repeated([&] { return ::open(path.c_str(), flags, 0666); });
+      const Result opened = repeated([&] { return ::open(path.c_str(), flags, mode); });
       if (opened.error != 0) return opened;
       const int file = descriptor(opened.value);
       const int locked = repeated([&] { return ::flock(file, LOCK_EX | LOCK_NB); }).error;
@@ -137,6 +135,32 @@ class Disk final : public Files {
       }
       close(opened.value);
     }
+  }
+
+  // What the umask has taken away is given back.
+  Result with_mode(const Result& opened, mode_t mode) {
+    struct stat about;
+    const int file = descriptor(opened.value);
+    if (::fstat(file, &about) == 0 && (about.st_mode & 0777) == mode) return opened;
+    if (::fchmod(file, mode) == 0) return opened;
+    const int error = errno;
+    close(opened.value);
+    return {.error = error};
+  }
+
+  // Removes what is called so, unless it is a folder, or a file that another process is writing.
+  int make_way(const std::string& path) {
+    struct stat about;
+    if (::lstat(path.c_str(), &about) != 0) return errno;
+    if (S_ISDIR(about.st_mode)) return EISDIR;
+    if (!S_ISREG(about.st_mode)) return remove(path);  // of a link only the link
+    constexpr int kFlags = O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC;
+    Result old = own(path, O_RDWR | kFlags, 0);  // NFS locks only what one may write
+    if (old.error == EACCES) old = own(path, O_RDONLY | kFlags, 0);
+    if (old.error != 0) return old.error;
+    const int error = remove(path);  // while it is ours
+    close(old.value);
+    return error;
   }
 };
 
@@ -206,7 +230,7 @@ void replace_file(Files& files, const std::string& path, const std::function<voi
   const int there = files.size(target).error;
   if (there == EISDIR || there == EINVAL) fail_file("replace", path, there);
   const std::string temporary = temporary_of(target);
-  const Files::Result created = files.create(temporary);
+  const Files::Result created = files.create(temporary, target);
   if (created.error != 0) fail_file("create", temporary, created.error);
   FileWriter out(files, path, created.value);  // errors name the file that is meant, not the temporary one
   try {

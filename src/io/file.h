@@ -5,7 +5,8 @@
 //
 // A file is replaced as a whole or not at all: the new one is written beside it, synced, given its name, and the folder
 // is synced. Whatever fails, and whenever the power goes, the name stands for the old bytes or for the new ones. Of a
-// link it is the file it leads to. A folder, a device or a pipe is an Error: a file in its place would do harm
+// link it is the file it leads to. Who may read and write it stays as it was. A folder, a device or a pipe is an Error:
+// a file in its place would do harm
 // (/dev/null).
 #pragma once
 
@@ -29,7 +30,9 @@ class Files {
   virtual ~Files() = default;
 
   // Both give a handle as value. Until it is closed no other process gets one: it is told EBUSY.
-  virtual Result create(const std::string& path) = 0;  // empty, whatever was there before
+  // New and empty; what was called so before is removed, of a link only the link. It has the permissions of `like` if
+  // there is such a file, else the usual ones.
+  virtual Result create(const std::string& path, const std::string& like) = 0;
   virtual Result append(const std::string& path) = 0;  // what is there stays; made if there is nothing
   virtual Result write(std::int64_t handle, std::string_view bytes) = 0;  // gives how many; may be fewer
   virtual int sync(std::int64_t handle) = 0;

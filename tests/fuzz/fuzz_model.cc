@@ -14,7 +14,7 @@ namespace {
 class OneFile : public Files {
  public:
   explicit OneFile(std::string bytes) : bytes_(std::move(bytes)) {}
-  Result create(const std::string&) override { return {0, EROFS}; }
+  Result create(const std::string&, const std::string&) override { return {0, EROFS}; }
   Result append(const std::string&) override { return {0, EROFS}; }
   Result write(std::int64_t, std::string_view) override { return {0, EROFS}; }
   int sync(std::int64_t) override { return EROFS; }

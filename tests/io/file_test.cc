@@ -65,6 +65,51 @@ TEST(ReplaceFile, ATemporaryLeftByAKilledProcessIsInNobodysWay) {
   EXPECT_EQ(folder.names(), std::vector<std::string>{"a"});
 }
 
+TEST(ReplaceFile, ATemporaryIsNeverTheFileThatALinkLeadsTo) {
+  const Folder folder;
+  put(disk(), folder / "precious", "precious");
+  ASSERT_EQ(symlink("precious", temporary_of(folder / "a").c_str()), 0);
+  ASSERT_EQ(link((folder / "precious").c_str(), temporary_of(folder / "b").c_str()), 0);
+  ASSERT_EQ(symlink("nothing", temporary_of(folder / "c").c_str()), 0);
+  ASSERT_EQ(mkfifo(temporary_of(folder / "d").c_str(), 0600), 0);
+  for (const char* name : {"a", "b", "c", "d"}) {
+    put(disk(), folder / name, "new");
+    EXPECT_EQ(read_file(disk(), folder / name), "new");
+    struct stat about;
+    ASSERT_EQ(lstat((folder / name).c_str(), &about), 0);
+    EXPECT_TRUE(S_ISREG(about.st_mode)) << name;
+  }
+  EXPECT_EQ(read_file(disk(), folder / "precious"), "precious");
+  EXPECT_EQ(folder.names(), (std::vector<std::string>{"a", "b", "c", "d", "precious"}));
+  ASSERT_EQ(mkdir(temporary_of(folder / "e").c_str(), 0700), 0);
+  EXPECT_NE(error_of([&] { put(disk(), folder / "e", "new"); }).find("Is a directory"), std::string::npos);
+}
+
+TEST(ReplaceFile, WhoMayReadAndWriteStaysAsItWas) {
+  const Folder folder;
+  const mode_t before = umask(022);
+  const auto mode = [&](const char* name) {
+    struct stat about;
+    EXPECT_EQ(stat((folder / name).c_str(), &about), 0);
+    return about.st_mode & 07777;
+  };
+  put(disk(), folder / "a", "one");
+  EXPECT_EQ(mode("a"), 0644u);
+  ASSERT_EQ(symlink("a", (folder / "link").c_str()), 0);
+  for (const mode_t each : {0600, 0640, 0666, 0444, 0755}) {
+    ASSERT_EQ(chmod((folder / "a").c_str(), each), 0);
+    for (const char* name : {"a", "link"}) {
+      put(disk(), temporary_of(folder / "a"), "left by a killed process");  // for all to read
+      replace_file(disk(), folder / name, [&](FileWriter& out) {
+        EXPECT_EQ(mode("a.tmp"), each);  // while it is written, too
+        out.write("two");
+      });
+      EXPECT_EQ(mode("a"), each) << name;
+    }
+  }
+  umask(before);
+}
+
 TEST(ReplaceFile, WhateverCallFailsTheOldFileStaysAndNoTemporaryIsLeft) {
   const std::string fresh(5000, 'n');
   int failures = 0;
@@ -175,7 +220,7 @@ TEST(ReplaceFile, WithoutSyncingThePowerLossWouldShow) {  // the disk of the tes
   for (std::uint64_t i = 0; i < 200; ++i) {
     MemoryFiles memory;
     const std::string bytes(4700, 'n');
-    const auto handle = memory.create("model.tmp").value;
+    const auto handle = memory.create("model.tmp", "").value;
     FileWriter(memory, "model.tmp", handle).write(bytes);
     memory.rename("model.tmp", "model");
     const auto found = memory.after_power_loss(RandomKey(12).at(i));
@@ -258,7 +303,8 @@ TEST(Disk, WhatOneProcessWritesAnotherCannotOpen) {
   const Files::Result first = disk().append(path);
   ASSERT_EQ(first.error, 0);
   EXPECT_EQ(disk().append(path).error, EBUSY);
-  EXPECT_EQ(disk().create(path).error, EBUSY);
+  EXPECT_EQ(disk().create(path, "").error, EBUSY);
+  EXPECT_EQ(folder.names(), std::vector<std::string>{"log"});
   EXPECT_EQ(disk().close(first.value), 0);
   const Files::Result second = disk().append(path);
   EXPECT_EQ(second.error, 0);

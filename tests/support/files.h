@@ -32,7 +32,9 @@ class FailingFiles final : public Files {
   std::int64_t calls = 0;                                            // those that can fail
   std::string last;                                                  // which one failed
 
-  Result create(const std::string& path) override { return fails("create") ? failed() : files_.create(path); }
+  Result create(const std::string& path, const std::string& like) override {
+    return fails("create") ? failed() : files_.create(path, like);
+  }
   Result append(const std::string& path) override { return fails("append") ? failed() : files_.append(path); }
   Result write(std::int64_t handle, std::string_view bytes) override {
     return fails("write") ? failed() : files_.write(handle, bytes.substr(0, most_bytes));
@@ -72,7 +74,7 @@ class FailingFiles final : public Files {
 // a disk on which any of them may have happened, writes also in part, by sectors.
 class MemoryFiles final : public Files {
  public:
-  Result create(const std::string& path) override {
+  Result create(const std::string& path, const std::string&) override {
     if (now_.contains(path)) {
       change(now_[path], {.cut = 0});
     } else {
