@@ -13,7 +13,7 @@
 #include "base/pool.h"
 #include "data/batches.h"
 #include "data/bytes.h"
-#include "data/corpus.h"
+#include "data/corpus_pairs.h"
 #include "data/prepare.h"
 #include "decode/bleu.h"
 #include "io/json.h"
@@ -33,56 +33,6 @@ namespace {
 constexpr std::uint64_t kFirstWeights = 100;      // where in the seed's numbers the first weights are
 constexpr std::size_t kLookedAt = 16;             // pairs by which a report tells how attention is doing
 constexpr std::uint64_t kOtherCuts = 0x63757473;  // where in an update's numbers are those of other ways to cut texts
-
-// Pairs of the built-in corpus. A run reads them four times and more, to count them, to learn pieces, to train; so the
-// first ones, which are all of them if nobody asks for more than usual, are made once, by all threads, and kept.
-class CorpusPairs {
- public:
-  CorpusPairs(const std::string& pair, std::uint64_t seed, Corpus::Split split, std::int64_t lines,
-              const Context& context)
-      : corpus_(pair, seed, split),
-        lines_(static_cast<std::uint64_t>(lines)),
-        kept_(static_cast<std::size_t>(std::min(lines, kKept))) {
-    for (std::size_t begin = 0; begin < kept_.size(); begin += kBlock) {
-      stop_if_asked(context);
-      parallel(std::min(kBlock, kept_.size() - begin), [&](std::size_t i) { kept_[begin + i] = make(begin + i); });
-    }
-  }
-  std::uint64_t lines() const { return lines_; }
-  LinePair at(std::uint64_t line) const { return line < kept_.size() ? kept_[line] : make(line); }
-
- private:
-  static constexpr std::int64_t kKept = 100'000;  // some 25 MB
-  static constexpr std::size_t kBlock = 4096;
-
-  LinePair make(std::uint64_t line) const {
-    Corpus::Example example = corpus_.at(line);
-    return {line + 1, std::move(example.source.text), std::move(example.target.text)};
-  }
-
-  Corpus corpus_;
-  std::uint64_t lines_;
-  std::vector<LinePair> kept_;
-};
-
-class CorpusStream final : public PairStream {
- public:
-  explicit CorpusStream(std::shared_ptr<const CorpusPairs> pairs) : pairs_(std::move(pairs)) {}
-  bool next(LinePair& pair) override {
-    if (at_ == pairs_->lines()) return false;
-    pair = pairs_->at(at_++);
-    return true;
-  }
-  PairPosition position() const override { return {.line = at_}; }
-  void seek(const PairPosition& position) override { at_ = position.line; }
-  bool can_seek() const override { return true; }
-  std::size_t held() const override { return sizeof(*this); }
-  std::string name() const override { return "the built-in corpus"; }
-
- private:
-  std::shared_ptr<const CorpusPairs> pairs_;
-  std::uint64_t at_ = 0;
-};
 
 OpenPairs training_pairs(const TranslationData& data, std::uint64_t seed, const Context& context) {
   if (data.builtin.empty()) return open_pairs(data.train.value(), context);

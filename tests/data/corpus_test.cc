@@ -13,7 +13,9 @@
 #include <string_view>
 #include <vector>
 
+#include "data/corpus_pairs.h"
 #include "regard/error.h"
+#include "support/error_of.h"
 #include "support/paths.h"
 
 namespace regard {
@@ -449,6 +451,24 @@ TEST(Corpus, GoldenSentences) {
   std::ostringstream golden;
   golden << std::ifstream(path).rdbuf();
   EXPECT_EQ(made.str(), golden.str());
+}
+
+TEST(CorpusStream, EndsAndGoesNoFurther) {
+  CorpusStream stream(std::make_shared<const CorpusPairs>("en-fr", 9, Corpus::Split::kTrain, 5, Context{}));
+  LinePair pair;
+  for (std::uint64_t line = 1; line <= 5; ++line) {
+    ASSERT_TRUE(stream.next(pair));
+    EXPECT_EQ(pair.line, line);
+  }
+  EXPECT_FALSE(stream.next(pair));
+  stream.seek({.line = 4});
+  EXPECT_TRUE(stream.next(pair));
+  EXPECT_EQ(pair.line, 5u);
+  EXPECT_FALSE(stream.next(pair));
+  stream.seek({.line = 5});
+  EXPECT_FALSE(stream.next(pair));
+  EXPECT_EQ(error_of([&] { stream.seek({.line = 6}); }), "the built-in corpus has 5 pairs, cannot go on behind pair 6");
+  EXPECT_FALSE(stream.next(pair));
 }
 
 }  // namespace
