@@ -187,6 +187,15 @@ const TokenizerBytes& ModelFile::tokenizer(std::string_view name) const {
   fail(ErrorKind::kFile, sealed_.content.what(), ": there is no tokeniser '", name, "'");
 }
 
+void ModelFile::expect(std::string_view name, const Shape& shape) const {
+  const auto refuse = [&](const auto&... why) { fail(ErrorKind::kFile, sealed_.content.what(), ": ", why...); };
+  const FileTensor* found = sealed_.content.find(name);
+  if (found == nullptr) refuse("there are no weights '", name, "', which the model has");
+  bool same = found->shape.size() == static_cast<std::size_t>(shape.rank());
+  for (int i = 0; same && i < shape.rank(); ++i) same = found->shape[static_cast<std::size_t>(i)] == shape[i];
+  if (!same) refuse("weights ", *found, ", the model has ", shape);
+}
+
 void ModelFile::fill(Parameters& parameters) const {
   std::set<std::string_view> known;
   for (const Parameter& parameter : parameters) known.insert(parameter.name);

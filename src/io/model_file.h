@@ -49,6 +49,9 @@ class ModelFile {
   const TokenizerBytes& tokenizer(std::string_view name) const;               // throws if it is not there
   const std::vector<const FileTensor*>& weights() const { return weights_; }  // by name
   Storage storage() const;                                                    // the smallest type of its weights
+  // Throws if there are no weights of this name, or if they have another shape: what a config says is compared with the
+  // file before memory is taken for it.
+  void expect(std::string_view name, const Shape& shape) const;
   // Gives the parameters their values. Every one must be there with its shape and type, and none may be left over.
   // Smaller weights become f32; those of 8 bits also stay what they are, for decoding (Parameter::int8).
   void fill(Parameters& parameters) const;

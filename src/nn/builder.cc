@@ -1,12 +1,14 @@
 #include "regard/nn/builder.h"
 
 #include <algorithm>
+#include <utility>
 
 namespace regard {
 
-Builder Builder::blank(Parameters& parameters, DType type) {
+Builder Builder::blank(Parameters& parameters, DType type, Fits fits) {
   Builder made(parameters, RandomKey(0), type);
   made.draws_ = false;
+  made.fits_ = std::move(fits);
   return made;
 }
 
@@ -26,6 +28,7 @@ std::string Builder::full(std::string_view name) const { return prefix_ + std::s
 
 template <class Draw>
 Parameter& Builder::add(std::string_view name, const Shape& shape, const Draw& draw) const {
+  if (fits_) fits_(full(name), shape);
   const Tensor value = draws_ ? draw().to(type_) : Tensor::empty(shape, type_);
   return parameters_->add(full(name), value, group_);
 }

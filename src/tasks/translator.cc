@@ -57,7 +57,9 @@ std::unique_ptr<Member> load(const std::string& path, bool int8) {
   };
   fits(*made->tokenizers.source, made->settings.source_words, "source");
   fits(*made->tokenizers.target, made->settings.target_words, "target");
-  made->model = make_model(Builder::blank(made->parameters), made->settings);
+  const Builder builder = Builder::blank(
+      made->parameters, DType::kF32, [&](const std::string& name, const Shape& shape) { file.expect(name, shape); });
+  made->model = make_model(builder, made->settings);
   file.fill(made->parameters);
   if (int8) use_int8(made->parameters);
   return made;

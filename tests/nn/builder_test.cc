@@ -5,6 +5,10 @@
 #include <cmath>
 #include <cstring>
 
+#include "base/check.h"
+#include "regard/context.h"
+#include "support/error_of.h"
+
 namespace regard {
 namespace {
 
@@ -93,6 +97,20 @@ TEST(Builder, BlankParametersHaveTheSameNamesShapesAndTypes) {
     EXPECT_EQ(blank[i].value.shape(), drawn[i].value.shape());
     EXPECT_EQ(blank[i].value.dtype(), drawn[i].value.dtype());
   }
+}
+
+TEST(Builder, WhatDoesNotFitIsRefusedBeforeThereIsMemoryForIt) {
+  const ContextScope scope({.memory_limit = 1 << 20});
+  Parameters parameters;
+  std::string asked;
+  const Builder builder = Builder::blank(parameters, DType::kF32, [&](const std::string& name, const Shape& shape) {
+    asked += text(name, ' ', shape);
+    check(shape.size() < 100, "too large");
+  });
+  builder.under("a").zeros("bias", {4});
+  EXPECT_EQ(error_of([&] { builder.under("a").xavier("weight", {1 << 20, 1 << 20}); }), "too large");
+  EXPECT_EQ(asked, "a.bias [4]a.weight [1048576, 1048576]");
+  EXPECT_EQ(parameters.size(), 1u);
 }
 
 }  // namespace

@@ -3,10 +3,14 @@
 
 #include <gtest/gtest.h>
 
+#include <atomic>
 #include <cmath>
 #include <cstring>
+#include <numeric>
+#include <thread>
 #include <vector>
 
+#include "regard/context.h"
 #include "regard/error.h"
 
 namespace regard {
@@ -34,6 +38,52 @@ TEST(Position, SinusoidsFollowTheFormulaFromTheFirstPositionOn) {
     const double angle = static_cast<double>(place) / std::pow(10000, static_cast<double>(first_of_pair) / 5);
     EXPECT_NEAR(y.data<float>()[i], i % 5 % 2 == 0 ? std::sin(angle) : std::cos(angle), 1e-6) << i;
   }
+}
+
+TEST(Position, SinusoidsHaveTheSameBitsHoweverManyThereAreYet) {
+  Parameters parameters;
+  const Position position(Builder(parameters, RandomKey(1)), {.width = 6, .longest = 1000});
+  const Tensor rows = sinusoids(1000, 6);
+  for (const DType type : {DType::kF32, DType::kF64}) {
+    const Tensor expected = rows.to(type);
+    Tape tape;
+    for (const std::int64_t first : {3, 400, 0, 990}) {
+      const Var x = tape.constant(Tensor::zeros({10, 6}, type));
+      std::vector<std::int32_t> places(10);
+      std::iota(places.begin(), places.end(), static_cast<std::int32_t>(first));
+      const Tensor in_a_row = position(x, first).value(), one_by_one = position(x, places).value();
+      const std::byte* from = expected.slice(0, first, first + 10).raw();
+      EXPECT_EQ(std::memcmp(in_a_row.raw(), from, in_a_row.bytes()), 0) << first;
+      EXPECT_EQ(std::memcmp(one_by_one.raw(), from, in_a_row.bytes()), 0) << first;
+    }
+  }
+}
+
+TEST(Position, MemoryIsTakenForSinusoidsThatAreUsedAndNoOthers) {
+  const ContextScope scope({.memory_limit = 8 << 20});
+  Parameters parameters;
+  const Position position(Builder(parameters, RandomKey(1)), {.width = 1024, .longest = 1 << 20});
+  Tape tape;
+  EXPECT_NO_THROW(position(tape.constant(Tensor::zeros({3, 1024}))));
+}
+
+TEST(Position, SeveralThreadsMayUseItAtOnce) {
+  Parameters parameters;
+  const Position position(Builder(parameters, RandomKey(1)), {.width = 4, .longest = 2000});
+  const Tensor expected = sinusoids(2000, 4).to(DType::kF32);
+  std::vector<std::thread> threads;
+  std::atomic<int> wrong{0};
+  for (int thread = 0; thread < 4; ++thread) {
+    threads.emplace_back([&] {
+      for (std::int64_t first = 0; first < 2000; first += 10) {
+        Tape tape;
+        const Tensor y = position(tape.constant(Tensor::zeros({10, 4})), first).value();
+        wrong += std::memcmp(y.raw(), expected.slice(0, first, first + 10).raw(), y.bytes()) != 0 ? 1 : 0;
+      }
+    });
+  }
+  for (std::thread& each : threads) each.join();
+  EXPECT_EQ(wrong, 0);
 }
 
 TEST(Position, LearnedRowsAreAddedAndGetTheGradientOfTheirPlace) {

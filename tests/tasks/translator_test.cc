@@ -6,7 +6,9 @@
 #include <cstring>
 #include <set>
 
+#include "base/check.h"
 #include "data/corpus.h"
+#include "io/model_file.h"
 #include "models/attention_maps.h"
 #include "support/error_of.h"
 #include "support/files.h"
@@ -164,6 +166,39 @@ TEST_F(TranslatorTest, LimitsAreKept) {
   const Translator translator(path("gru-attention"));
   for (const auto& each : translator.translate(lines(10), {.beam = 2, .longest = 3, .longest_line = 200}))
     EXPECT_LE(each.best.at(0).tokens.size(), 3u);
+}
+
+// With a digest that fits, as by ill will.
+TEST_F(TranslatorTest, LoadingTakesMemoryForWhatTheFileHasAndNotForWhatItSays) {
+  const Folder folder;
+  const auto forged = [&](const char* name, const std::vector<std::pair<std::string, std::string>>& changes) {
+    const std::string made = folder.write("forged.model", read_file(disk(), path(name)));
+    change_config(disk(), made, [&](const Json& config) {
+      std::string all = config.to_json();
+      for (const auto& [key, value] : changes) {
+        const std::size_t begin = all.find(text('"', key, "\":\"")) + key.size() + 4;
+        EXPECT_LT(begin, all.size());
+        all.replace(begin, all.find('"', begin) - begin, value);
+      }
+      return all;
+    });
+    return made;
+  };
+  const ContextScope scope({.memory_limit = 64 << 20});
+  for (const auto& [name, key] : std::vector<std::pair<const char*, const char*>>{{"gru-attention", "hidden"},
+                                                                                  {"gru-attention", "embedding"},
+                                                                                  {"transformer-tiny", "hidden"},
+                                                                                  {"transformer-tiny", "ffn"}}) {
+    const std::string made = forged(name, {{key, "65536"}, {"longest", "1048576"}});
+    const std::string error = error_of([&] { Translator translator(made); });
+    EXPECT_NE(error.find("forged.model': weights"), std::string::npos) << name << ' ' << key << ": " << error;
+  }
+  const std::string layers = error_of([&] { Translator(forged("transformer-tiny", {{"decoder_layers", "64"}})); });
+  EXPECT_NE(layers.find("no weights 'decoder.layer2."), std::string::npos) << layers;
+  const Translator longer(forged("transformer-tiny", {{"longest", "1048576"}})), usual(path("transformer-tiny"));
+  const std::vector<std::string> sources = lines(3);
+  const auto expected = usual.translate(sources), found = longer.translate(sources);
+  for (std::size_t i = 0; i < sources.size(); ++i) expect_same(found[i].best.at(0), expected[i].best.at(0));
 }
 
 TEST_F(TranslatorTest, SamplesDependOnTheSeedAlone) {

@@ -9,6 +9,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <string>
 #include <string_view>
 
@@ -24,8 +25,10 @@ class REGARD_API Builder {
   Builder(Parameters& parameters, RandomKey key, DType type = DType::kF32)
       : parameters_(&parameters), key_(key), type_(type) {}
   // For parameters whose values come from a file: nothing is drawn (a small transformer: 30 ms), and until they are
-  // filled they hold what happened to be in memory.
-  static Builder blank(Parameters& parameters, DType type = DType::kF32);
+  // filled they hold what happened to be in memory. `fits` is asked about each before there is memory for it, and
+  // throws if the file has no such values.
+  using Fits = std::function<void(const std::string& name, const Shape& shape)>;
+  static Builder blank(Parameters& parameters, DType type = DType::kF32, Fits fits = {});
 
   Builder under(std::string_view name) const;      // "encoder" within "": "encoder.…"
   Builder in_group(std::string_view group) const;  // of the optimiser
@@ -49,6 +52,7 @@ class REGARD_API Builder {
   RandomKey key_;
   DType type_;
   bool draws_ = true;
+  Fits fits_;  // if there is anything to fit
   std::string prefix_;
   std::string group_;
 };

@@ -7,6 +7,7 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <span>
 
 #include "regard/autograd/ops.h"
@@ -39,9 +40,12 @@ class REGARD_API Position {
   const PositionSettings& settings() const { return settings_; }
 
  private:
+  class Sinusoids;
+  static std::shared_ptr<Sinusoids> shared_sinusoids(std::int64_t width);
+
   PositionSettings settings_;
-  Tensor narrow_, wide_;              // of sinusoids, [longest, width] in f32 and f64
-  const Parameter* table_ = nullptr;  // if learned, [longest, width]
+  std::shared_ptr<Sinusoids> sinusoids_;  // made when they are asked for
+  const Parameter* table_ = nullptr;      // if learned, [longest, width]
 };
 
 // The rows that kSinusoidal adds: [count, width], f64.
