@@ -14,7 +14,7 @@ namespace regard {
 namespace {
 
 constexpr std::size_t kMostHeld = std::size_t{1} << 30;  // bytes of what can be read only once
-constexpr std::size_t kMostMissed = 100'000;             // different unknown texts that are counted
+constexpr std::size_t kMostMissed = 100'000;             // different unknown texts that are counted, none of them long
 constexpr std::size_t kBlock = 1024;                     // pairs that are split at a time
 
 // Pieces read what looks alike as the same; but what is only ever written stays as it was in the texts.
@@ -57,14 +57,16 @@ class Counter {
       if (token.id != tokenizer_.special().unknown) continue;
       ++out_.unknown;
       std::string missed = text.substr(token.begin, token.end - token.begin);
+      if (missed.size() > kMostWordBytes) continue;
       if (missed_.size() < kMostMissed || missed_.contains(missed)) ++missed_[std::move(missed)];
     }
   }
 
   SideSurvey finish() {
     out_.used = static_cast<std::uint64_t>(std::count(used_.begin(), used_.end(), true));
-    out_.missed = by_count(missed_);
-    if (out_.missed.size() > 10) out_.missed.resize(10);
+    for (const auto& [text, count] : by_count(missed_)) {
+      if (out_.missed.size() < 10) out_.missed.emplace_back(text, count);
+    }
     return std::move(out_);
   }
 

@@ -107,8 +107,8 @@ std::int32_t Vocabulary::find(std::string_view text) const {
   return found == ids_.end() ? -1 : found->second;
 }
 
-std::vector<std::pair<std::string, std::uint64_t>> by_count(const TextCounts& counts) {
-  std::vector<std::pair<std::string, std::uint64_t>> out(counts.begin(), counts.end());
+std::vector<std::pair<std::string_view, std::uint64_t>> by_count(const TextCounts& counts) {
+  std::vector<std::pair<std::string_view, std::uint64_t>> out(counts.begin(), counts.end());
   std::sort(out.begin(), out.end(), [](const auto& a, const auto& b) {
     return a.second != b.second ? a.second > b.second : a.first < b.first;
   });

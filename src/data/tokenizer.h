@@ -89,7 +89,7 @@ class Vocabulary {
 using TextCounts = std::unordered_map<std::string, std::uint64_t, TextHash, std::equal_to<>>;
 
 // The most frequent first; of equally frequent ones the smaller bytes first, so that order does not depend on a
-// table's.
-std::vector<std::pair<std::string, std::uint64_t>> by_count(const TextCounts& counts);
+// table's. The texts are the table's own.
+std::vector<std::pair<std::string_view, std::uint64_t>> by_count(const TextCounts& counts);
 
 }  // namespace regard

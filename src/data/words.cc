@@ -12,7 +12,7 @@
 namespace regard {
 namespace {
 
-constexpr std::size_t kMostCounted = std::size_t{1} << 22;  // different words; beyond it the rarest are forgotten
+constexpr std::size_t kEntryBytes = 88;  // of an entry in a table of counts, beside those of its text
 
 // How a token departs from the rule for blanks; the first byte of its entry in the vocabulary.
 enum Departure : char { kAsUsual = '0', kGlued = '1', kApart = '2' };
@@ -177,24 +177,35 @@ std::unique_ptr<Tokenizer> build_words(const EachText& texts, const WordSettings
   });
   Segmenter segmenter = builder.build(settings.user);
   TextCounts counts;
-  std::uint64_t forget = 1;
+  std::size_t held = 0;  // bytes of counts
+  const auto count = [&](const std::string& entry) {
+    const auto [at, added] = counts.try_emplace(entry, 0);
+    ++at->second;
+    if (added) held += kEntryBytes + entry.size();
+  };
+  std::uint64_t few = 1;
   texts([&](std::string_view text) {
     Words::each(text, segmenter, settings.lower, [&](std::string& entry, const Part&) {
-      ++counts[entry];
+      if (entry.size() > 1 + kMostWordBytes) return;
+      count(entry);
       if (entry[0] != kAsUsual) {  // known as usual, it serves the departures that are too rare for an id
         entry[0] = kAsUsual;
-        ++counts[entry];
+        count(entry);
       }
     });
-    while (counts.size() > kMostCounted) {
-      std::erase_if(counts, [&](const auto& each) { return each.second <= forget; });
-      ++forget;
+    while (held > settings.counted_bytes) {
+      std::erase_if(counts, [&](const auto& each) {
+        const bool forgotten = each.second <= few;
+        if (forgotten) held -= kEntryBytes + each.first.size();
+        return forgotten;
+      });
+      ++few;
     }
   });
   check(!counts.empty(), "there is no text to learn words from");
   Vocabulary vocabulary;
-  for (const auto& [entry, count] : by_count(counts)) {
-    if (static_cast<std::int64_t>(vocabulary.size()) >= settings.size || count < settings.least_count) break;
+  for (const auto& [entry, times] : by_count(counts)) {
+    if (static_cast<std::int64_t>(vocabulary.size()) >= settings.size || times < settings.least_count) break;
     if (utf8::valid(entry)) vocabulary.add(entry);
   }
   return std::make_unique<Words>(std::move(vocabulary), std::move(segmenter), settings.lower);

@@ -1,5 +1,6 @@
 // Words: what stands between blanks, punctuation apart from it; runs of Chinese characters are cut by a dictionary
-// (segment.h). The most frequent ones are known, all others are one and the same unknown word.
+// (segment.h). The most frequent ones are known, all others, and those of more than kMostWordBytes bytes, are one and
+// the same unknown word.
 //
 //     auto words = build_words(texts, {.size = 8000, .lower = true, .user = read_user_words("names.txt")});
 //
@@ -23,7 +24,11 @@ struct WordSettings {
   std::uint64_t least_count = 1;  // words seen less often are unknown
   bool lower = false;             // lower case
   std::vector<UserWord> user = {};
+  // What may be held of different words while they are counted; of more the rarest are forgotten.
+  std::size_t counted_bytes = std::size_t{96} << 20;
 };
+
+inline constexpr std::size_t kMostWordBytes = 256;  // bytes
 
 // Goes through the texts twice.
 std::unique_ptr<Tokenizer> build_words(const EachText& texts, const WordSettings& settings = {});

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "data/characters.h"
+#include "data/prepare.h"
 #include "data/tokenizers.h"
 #include "data/unicode.h"
 #include "support/cases.h"
@@ -87,6 +88,43 @@ TEST(Words, TheMostFrequentAreKnown) {
   EXPECT_EQ(lower->ids("B C a"), (std::vector<std::int32_t>{4, 5, 0}));
   EXPECT_EQ(lower->decode(lower->ids("B C")), "b c");
   EXPECT_FALSE(error_of([] { build_words(each_of({}), {.size = 4}); }).empty());
+}
+
+TEST(Words, WordsBeyondAllMeasureAreUnknown) {
+  const std::string longest(kMostWordBytes, 'a'), longer(kMostWordBytes + 1, 'a');
+  const auto words = build_words(each_of({longest + ' ' + longer + ", " + longer + " b"}));
+  EXPECT_EQ(words->size(), 7);
+  EXPECT_NE(words->ids(longest)[0], 0);
+  EXPECT_EQ(words->ids("b " + longer + ",")[1], 0);
+  EXPECT_EQ(words->decode(words->ids("b " + longer + ", b")), "b ⁇, b");
+}
+
+TEST(Words, ASurveyCountsLongUnknownWordsAndDoesNotKeepThem) {
+  const auto words = build_words(each_of({"a"}));
+  LinePair pair;
+  pair.source = "a z " + std::string(kMostWordBytes + 1, 'x');
+  pair.target = "a";
+  PairList pairs({pair}, "here");
+  const Survey survey = survey_pairs(pairs, *words, *words, 10, {});
+  EXPECT_EQ(survey.source.unknown, 2u);
+  ASSERT_EQ(survey.source.missed.size(), 1u);
+  EXPECT_EQ(survey.source.missed[0].first, "z");
+}
+
+// The bytes count, not how many they are; what is frequent stays.
+TEST(Words, OfMoreThanThereIsRoomForTheRarestAreForgotten) {
+  for (const std::size_t length : {10u, 200u}) {
+    Texts texts;
+    for (int i = 0; i < 2000; ++i) {
+      const std::string number = std::to_string(1000 + i);
+      texts.push_back(std::string(length - number.size(), 'x') + number + (i % 3 == 0 ? " often" : " ever"));
+    }
+    const EachText each = each_of(texts);
+    EXPECT_EQ(build_words(each, {.counted_bytes = 2100 * (100 + length)})->size(), 4 + 2002);
+    const auto words = build_words(each, {.counted_bytes = 100 * (100 + length)});
+    EXPECT_LE(words->size(), 4 + 110);
+    EXPECT_EQ(words->ids("ever often"), (std::vector<std::int32_t>{4, 5}));
+  }
 }
 
 TEST(Words, ChineseIsCutByWhatTheTextItselfTells) {
