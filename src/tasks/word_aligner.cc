@@ -8,43 +8,100 @@
 namespace regard {
 namespace {
 
-constexpr double kLeast = 1e-12;          // what is never impossible: a word that is not in the table
-constexpr std::size_t kSortAt = 1 << 22;  // keys that are sorted at a time
+constexpr double kLeast = 1e-12;  // what is never impossible: a word that is not in the table
 
 std::size_t jump(std::int64_t from, std::int64_t to) {
   constexpr std::int64_t kMost = MarkovAligner::kFarthest;
   return static_cast<std::size_t>(std::clamp(to - from, -kMost, kMost) + kMost);
 }
 
-void sort_once(std::vector<std::uint64_t>& keys) {
-  std::sort(keys.begin(), keys.end());
-  keys.erase(std::unique(keys.begin(), keys.end()), keys.end());
-}
-
-// Which words met, of the words none among the sources.
+// Which words met, each also with none, and how often: when there are too many, those that met least are forgotten.
+// Both directions have the same.
 class Meetings {
  public:
+  explicit Meetings(std::size_t most) : most_(std::max<std::size_t>(most, 1)) {}
+
   void add(const WordPair& pair) {
     for (const std::int32_t target : pair.target) {
-      keys_.push_back(MarkovAligner::key(target, 0));
-      for (const std::int32_t source : pair.source) keys_.push_back(MarkovAligner::key(target, source));
-      most_ = std::max(most_, target);
+      add(target, 0);
+      for (const std::int32_t source : pair.source) add(target, source);
+      targets_ = std::max(targets_, static_cast<std::size_t>(target) + 1);
     }
-    if (keys_.size() < 2 * sorted_ + kSortAt) return;
-    sort_once(keys_);
-    sorted_ = keys_.size();
+    for (const std::int32_t source : pair.source) {
+      add(0, source);
+      sources_ = std::max(sources_, static_cast<std::size_t>(source) + 1);
+    }
   }
   std::vector<std::uint64_t> take() {
-    sort_once(keys_);
+    count();
     keys_.shrink_to_fit();
+    times_ = std::vector<std::uint32_t>();  // {} would keep the memory
+    new_ = std::vector<std::uint64_t>();
     return std::move(keys_);
   }
-  std::size_t words() const { return static_cast<std::size_t>(most_) + 1; }
+  std::size_t targets() const { return targets_; }
+  std::size_t sources() const { return sources_; }
 
  private:
-  std::vector<std::uint64_t> keys_;
-  std::size_t sorted_ = 0;
-  std::int32_t most_ = 0;
+  static bool of_none(std::uint64_t key) { return key >> 32 == 0 || (key & 0xFFFFFFFF) == 0; }
+
+  void add(std::int32_t target, std::int32_t source) {
+    new_.push_back(MarkovAligner::key(target, source));
+    if (new_.size() >= most_) count();
+  }
+
+  // Takes the new ones over into those that are known, from the last to the first.
+  void count() {
+    std::sort(new_.begin(), new_.end());
+    std::size_t more = 0;
+    for (std::size_t i = 0, k = 0; i < new_.size(); ++i) {
+      if (i > 0 && new_[i] == new_[i - 1]) continue;
+      while (k < keys_.size() && keys_[k] < new_[i]) ++k;
+      if (k < keys_.size() && keys_[k] == new_[i]) continue;
+      ++more;
+      nones_ += of_none(new_[i]) ? 1 : 0;
+    }
+    std::size_t from = keys_.size(), to = from + more;
+    keys_.resize(to);
+    times_.resize(to);
+    for (std::size_t i = new_.size(); i > 0;) {
+      const std::uint64_t key = new_[i - 1];
+      std::uint64_t times = 0;
+      for (; i > 0 && new_[i - 1] == key; --i) ++times;
+      for (; from > 0 && keys_[from - 1] > key; --from) put(--to, keys_[from - 1], times_[from - 1]);
+      if (from > 0 && keys_[from - 1] == key) times += times_[--from];
+      put(--to, key, times);
+    }
+    new_.clear();
+    if (keys_.size() - nones_ > most_) forget(keys_.size() - nones_ - most_);
+  }
+
+  void put(std::size_t at, std::uint64_t key, std::uint64_t times) {
+    keys_[at] = key;
+    times_[at] = static_cast<std::uint32_t>(std::min<std::uint64_t>(times, 0xFFFFFFFF));
+  }
+
+  // Of those that met as often the first go: their words have early numbers, which are frequent, and met others.
+  void forget(std::size_t excess) {
+    for (std::uint32_t few = 1; excess > 0; ++few) {
+      std::size_t kept = 0;
+      for (std::size_t i = 0; i < keys_.size(); ++i) {
+        if (excess > 0 && times_[i] <= few && !of_none(keys_[i])) {
+          --excess;
+        } else {
+          put(kept++, keys_[i], times_[i]);
+        }
+      }
+      keys_.resize(kept);
+      times_.resize(kept);
+    }
+  }
+
+  std::size_t most_;
+  std::vector<std::uint64_t> new_, keys_;  // keys_: sorted, each once
+  std::vector<std::uint32_t> times_;       // of keys_
+  std::size_t nones_ = 0;                  // among keys_
+  std::size_t targets_ = 1, sources_ = 1;  // the greatest number, and one more
 };
 
 // The likeliest of each row, if it is likelier than what is left to none.
@@ -74,15 +131,20 @@ std::int32_t WordNumbers::number(std::string_view word) {
 
 MarkovAligner::MarkovAligner(std::span<const std::uint64_t> met, std::size_t target_words,
                              const WordAlignerSettings& settings)
-    : settings_(settings), target_words_(static_cast<double>(target_words)), counts_(met.size(), 0) {
+    : settings_(settings), target_words_(static_cast<double>(target_words)) {
+  const auto target_of = [](std::uint64_t key) { return static_cast<std::int32_t>(key & 0xFFFFFFFF); };
+  const auto count = std::count_if(met.begin(), met.end(), [&](std::uint64_t key) { return target_of(key) != 0; });
+  targets_.reserve(static_cast<std::size_t>(count));
+  table_.reserve(static_cast<std::size_t>(count));
   for (const std::uint64_t each : met) {
+    if (target_of(each) == 0) continue;
     begins_.resize((each >> 32) + 1, targets_.size());
-    targets_.push_back(static_cast<std::int32_t>(each & 0xFFFFFFFF));
+    targets_.push_back(target_of(each));
   }
   begins_.push_back(targets_.size());
   for (std::size_t word = 0; word + 1 < begins_.size(); ++word) {  // whatever met is as likely
-    const std::size_t count = begins_[word + 1] - begins_[word];
-    table_.insert(table_.end(), count, 1 / std::max(1.0, static_cast<double>(count)));
+    const std::size_t each = begins_[word + 1] - begins_[word];
+    table_.insert(table_.end(), each, 1 / std::max(1.0, static_cast<double>(each)));
   }
   for (std::int64_t d = -kFarthest; d <= kFarthest; ++d) {  // the next word first
     jumps_[jump(0, d)] = 1 / (1 + std::abs(static_cast<double>(d) - 1));
@@ -202,24 +264,30 @@ MarkovAligner::Weights MarkovAligner::by_order(const WordPair& pair, Jumps* coun
 void MarkovAligner::count(const WordPair& pair, const Weights& links, const Weights& own) {
   const std::size_t sources = pair.source.size();
   if (sources == 0) return;
+  if (counts_.empty()) counts_.resize(table_.size());
+  const auto add = [&](std::int32_t target, std::int32_t source, double times) {
+    const std::size_t at = place(target, source);
+    if (at < counts_.size()) counts_[at] += times;  // else it was forgotten that they met
+  };
   for (std::size_t j = 0; j < pair.target.size(); ++j) {
     double rest = 1;
     for (std::size_t i = 0; i < sources; ++i) {
-      counts_[place(pair.target[j], pair.source[i])] += links[j * sources + i];
+      add(pair.target[j], pair.source[i], links[j * sources + i]);
       rest -= own[j * sources + i];
     }
-    counts_[place(pair.target[j], 0)] += std::max(0.0, rest);
+    add(pair.target[j], 0, std::max(0.0, rest));
   }
 }
 
 void MarkovAligner::update() {
+  counts_.resize(table_.size());
   for (std::size_t word = 0; word + 1 < begins_.size(); ++word) {
     double sum = settings_.smoothing * target_words_;
     for (std::size_t i = begins_[word]; i < begins_[word + 1]; ++i) sum += counts_[i];
     for (std::size_t i = begins_[word]; i < begins_[word + 1]; ++i)
       table_[i] = (counts_[i] + settings_.smoothing) / sum;
   }
-  std::fill(counts_.begin(), counts_.end(), 0);
+  counts_ = std::vector<double>();
 }
 
 void MarkovAligner::update(const Jumps& counts) {
@@ -229,13 +297,19 @@ void MarkovAligner::update(const Jumps& counts) {
 }
 
 WordAligner WordAligner::learn(const Each& each, const WordAlignerSettings& settings, const Context& context) {
-  Meetings met, met_back;
+  std::uint64_t read = 0;
+  Meetings met(settings.most_met);
   each([&](const WordPair& pair) {
+    if (++read % 1024 == 0) stop_if_asked(context);
     met.add(pair);
-    met_back.add(turned(pair));
   });
-  const std::size_t targets = met.words(), sources = met_back.words();
-  WordAligner made(MarkovAligner(met.take(), targets, settings), MarkovAligner(met_back.take(), sources, settings));
+  WordAligner made = [&] {
+    std::vector<std::uint64_t> keys = met.take();
+    MarkovAligner forward(keys, met.targets(), settings);
+    for (std::uint64_t& key : keys) key = key << 32 | key >> 32;
+    std::sort(keys.begin(), keys.end());
+    return WordAligner(std::move(forward), MarkovAligner(keys, met.sources(), settings));
+  }();
   for (int round = 0; round < settings.word_rounds + settings.order_rounds; ++round) {
     const bool ordered = round >= settings.word_rounds;
     MarkovAligner::Jumps jumps{}, jumps_back{};

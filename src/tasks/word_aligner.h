@@ -17,6 +17,7 @@
 #pragma once
 
 #include <array>
+#include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <span>
@@ -50,6 +51,8 @@ struct WordAlignerSettings {
   double none = 0.2;        // p₀
   double anywhere = 0.1;    // u
   double smoothing = 3e-4;  // what every word that met a word is counted beforehand
+  // Pairs of words that met which are remembered, in 40 bytes each; of more the rarest are forgotten.
+  std::size_t most_met = std::size_t{1} << 22;
 };
 
 // One direction: a target given its source.
@@ -58,7 +61,7 @@ class MarkovAligner {
   using Weights = std::vector<double>;  // [target words, source words]: how likely a comes from b; the rest from none
   static constexpr std::int32_t kFarthest = 20;  // jumps that are longer count as this long
 
-  // Of words that met, each once: key(target, source), sorted.
+  // Of words that met, each once: key(target, source), sorted. Those of target 0 are for the other direction.
   MarkovAligner(std::span<const std::uint64_t> met, std::size_t target_words, const WordAlignerSettings& settings);
   static std::uint64_t key(std::int32_t target, std::int32_t source) {
     return static_cast<std::uint64_t>(static_cast<std::uint32_t>(source)) << 32 | static_cast<std::uint32_t>(target);
@@ -82,9 +85,9 @@ class MarkovAligner {
 
   WordAlignerSettings settings_;
   double target_words_;
-  std::vector<std::size_t> begins_;    // of every source word, and of one more: where its target words begin
-  std::vector<std::int32_t> targets_;  // that met it, in ascending order
-  std::vector<double> table_, counts_;
+  std::vector<std::size_t> begins_;     // of every source word, and of one more: where its target words begin
+  std::vector<std::int32_t> targets_;   // that met it, in ascending order
+  std::vector<double> table_, counts_;  // counts_: while learning
   Jumps jumps_;
 };
 

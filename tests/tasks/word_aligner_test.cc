@@ -4,8 +4,13 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <functional>
+#include <set>
+#include <stop_token>
+#include <utility>
 #include <vector>
 
+#include "regard/error.h"
 #include "regard/random.h"
 
 namespace regard {
@@ -61,6 +66,78 @@ TEST(WordAligner, LearnsOrderAndWhatHasNoCounterpart) {
     }
   }
   EXPECT_GT(right, 0.95 * all) << right << " of " << all;
+}
+
+// Two languages whose words belong together, between words that met by chance.
+std::vector<WordPair> pairs_with_chance(std::uint64_t count) {
+  std::vector<WordPair> pairs;
+  for (std::uint64_t n = 0; n < count; ++n) {
+    WordPair pair;
+    for (std::uint64_t i = 0; i < 4; ++i) {
+      const auto word = static_cast<std::int32_t>(1 + random_below(RandomKey(3).at(n), i, 20));
+      pair.source.push_back(word);
+      pair.target.push_back(word);
+      pair.source.push_back(static_cast<std::int32_t>(100 + random_below(RandomKey(4).at(n), i, 2000)));
+      pair.target.push_back(static_cast<std::int32_t>(100 + random_below(RandomKey(5).at(n), i, 3000)));
+    }
+    pairs.push_back(pair);
+  }
+  return pairs;
+}
+
+TEST(WordAligner, HasTheSameBitsHoweverMuchMoreItMightRemember) {
+  const std::vector<WordPair> pairs = pairs_with_chance(200);
+  std::set<std::pair<std::int32_t, std::int32_t>> met;
+  for (const WordPair& pair : pairs) {
+    for (const std::int32_t target : pair.target) {
+      for (const std::int32_t source : pair.source) met.emplace(target, source);
+    }
+  }
+  const WordAligner usual = WordAligner::learn(pairs), just = WordAligner::learn(pairs, {.most_met = met.size()});
+  for (const WordPair& pair : pairs) {
+    EXPECT_EQ(usual.align(pair).forward, just.align(pair).forward);
+    EXPECT_EQ(usual.align(pair).backward, just.align(pair).backward);
+  }
+}
+
+TEST(WordAligner, OfTooManyPairsOfWordsTheRarestAreForgotten) {
+  const std::vector<WordPair> pairs = pairs_with_chance(2000);  // some 120,000 pairs of words
+  const WordAligner aligner = WordAligner::learn(pairs, {.most_met = 3000});
+  std::size_t known = 0;
+  for (std::int32_t target = 0; target < 3100; ++target) {
+    for (std::int32_t source = 1; source < 2100; ++source) {
+      known += aligner.forward().probability(target, source) > 0 ? 1 : 0;
+      if (target > 0) known += aligner.backward().probability(source, target) > 0 ? 1 : 0;
+    }
+  }
+  EXPECT_EQ(known, 2u * 3000);
+  std::size_t right = 0, all = 0;
+  for (const WordPair& pair : pairs) {
+    const List found = aligner.agreed(pair);
+    for (std::size_t s = 0; s < found.size(); ++s) {
+      if (pair.source[s] > 20) continue;
+      ++all;
+      right += found[s] >= 0 && pair.target[static_cast<std::size_t>(found[s])] == pair.source[s] ? 1 : 0;
+    }
+  }
+  EXPECT_GT(static_cast<double>(right), 0.9 * static_cast<double>(all)) << right << " of " << all;
+}
+
+TEST(WordAligner, StopsWhenAskedFromTheFirstReadingOn) {
+  const std::vector<WordPair> pairs(1500, WordPair{.source = {1}, .target = {1}});
+  std::stop_source stop;
+  stop.request_stop();
+  int readings = 0;
+  const auto learn = [&] {
+    WordAligner::learn(
+        [&](const std::function<void(const WordPair&)>& use) {
+          ++readings;
+          for (const WordPair& pair : pairs) use(pair);
+        },
+        {}, {.cancel = stop.get_token()});
+  };
+  EXPECT_THROW(learn(), Error);
+  EXPECT_EQ(readings, 1);
 }
 
 // Every path through the source words and none, one by one.
