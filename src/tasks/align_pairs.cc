@@ -5,6 +5,7 @@
 #include <optional>
 
 #include "base/check.h"
+#include "tasks/translation_pairs.h"
 #include "tasks/word_aligner.h"
 
 namespace regard {
@@ -31,9 +32,10 @@ std::vector<std::optional<Translator::Looked>> look(const Translator& translator
   for (std::size_t i = 0; i < pairs.size(); ++i) {
     const std::string& source = backward ? pairs[i].target : pairs[i].source;
     const std::string& target = backward ? pairs[i].source : pairs[i].target;
-    if (!translator.fits({source, target}, room)) continue;
+    std::vector<Token> tokens = translator.target().encode(target);
+    if (!has_room(room, translator.source().encode(source).size(), tokens.size())) continue;
     lines.push_back(source);
-    results.push_back({.text = target, .tokens = translator.target().encode(target)});
+    results.push_back({.text = target, .tokens = std::move(tokens)});
     numbers.push_back(i);
   }
   std::vector<Translator::Looked> looked = translator.look(lines, results, settings.batch_tokens, context);

@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "base/check.h"
+#include "tasks/translation_pairs.h"
 
 namespace regard {
 namespace {
@@ -52,12 +53,12 @@ ScoringReport score_pairs(const Translator& translator, PairReader& pairs, const
   for (LinePair pair; pairs.next(pair); ++report.pairs) {
     stop_if_asked(context);
     skip_to(pair.line);
-    TextPair texts{std::move(pair.source), std::move(pair.target)};
-    const bool fits = translator.fits(texts, room);
+    const bool fits =
+        has_room(room, translator.source().encode(pair.source).size(), translator.target().encode(pair.target).size());
     given.push_back(fits);
     if (fits) {
-      bytes += texts.source.size() + texts.target.size();
-      waiting.push_back(std::move(texts));
+      bytes += pair.source.size() + pair.target.size();
+      waiting.push_back({std::move(pair.source), std::move(pair.target)});
     } else if (++too_long == 1) {
       first_too_long = pair.line;
     }

@@ -6,6 +6,7 @@
 #include "base/check.h"
 #include "base/pool.h"
 #include "base/utf8.h"
+#include "tasks/translation_pairs.h"
 
 namespace regard {
 namespace {
@@ -232,8 +233,8 @@ void TraceCollector::add(const Translator& translator, std::span<const TextPair>
   for (std::size_t i = 0; i < pairs.size(); ++i) {
     std::string source = join ? joined(pairs[i].source).text : pairs[i].source;
     std::string target = join ? joined(pairs[i].target).text : pairs[i].target;
-    if (!translator.fits({source, target}, room)) continue;
     std::vector<Token> tokens = translator.target().encode(target);
+    if (!has_room(room, translator.source().encode(source).size(), tokens.size())) continue;
     titles.push_back(text("line ", numbers[i]));
     sources.push_back(std::move(source));
     results.push_back({.text = std::move(target), .tokens = std::move(tokens)});

@@ -104,7 +104,7 @@ class Feed {
 class PairsSeen {
  public:
   void add(const LinePair& pair) {
-    for (const std::string& text : {pair.source, pair.target}) {
+    for (const std::string_view text : {std::string_view(pair.source), std::string_view(pair.target)}) {
       hash_ = XXH3_64bits_withSeed(text.data(), text.size(), hash_);
     }
     ++count_;
@@ -158,11 +158,13 @@ ValidationSet read_validation(PairStream& stream, const TokenizerPair& tokenizer
   }
   set.left_out = left_out(stream);
   if (too_long > 0) {
-    set.left_out += text(set.left_out.empty() ? "" : "\n", "validation: ", too_long, too_long == 1 ? " pair" : " pairs",
-                         " left out, longer than the model has room for (", to_text(room), "), the first at ",
-                         stream.name(), ":", first);
+    const std::string said = text("validation: ", too_long, too_long == 1 ? " pair" : " pairs",
+                                  " left out, longer than the model has room for (", to_text(room), "), the first at ",
+                                  stream.name(), ":", first);
+    check(!set.pairs.empty(), said, ": nothing is left");
+    set.left_out += (set.left_out.empty() ? "" : "\n") + said;
   }
-  check(!set.pairs.empty(), "validation: ", set.left_out.empty() ? no_pair_text(stream) : set.left_out);
+  check(!set.pairs.empty(), "validation: ", no_pair_text(stream));
   return set;
 }
 
@@ -227,11 +229,11 @@ std::map<std::string, double> attention_health(const SequenceModel& model, const
 }
 
 // The first pairs of a text that one can learn from.
-std::vector<SequencePair> some_pairs(PairStream& stream, const TokenizerPair& tokenizers, std::size_t longest) {
+std::vector<SequencePair> some_pairs(PairStream& stream, const TokenizerPair& tokenizers, const Room& room) {
   std::vector<SequencePair> made;
   for (LinePair pair; made.size() < kLookedAt && stream.next(pair);) {
     SequencePair ids = ids_of(pair, tokenizers);
-    if (ids.source.size() <= longest && ids.target.size() < longest) made.push_back(std::move(ids));
+    if (has_room(room, ids)) made.push_back(std::move(ids));
   }
   return made;
 }
@@ -464,7 +466,7 @@ LoopResult train_translation(const TranslationData& data, const ModelSettings& a
   if (model->attention_shape().layers > 0) {
     const std::vector<SequencePair> some =
         validation.pairs.empty()
-            ? some_pairs(*open(), tokenizers, static_cast<std::size_t>(settings.longest_text) + 1)
+            ? some_pairs(*open(), tokenizers, {settings.longest_text + 1, settings.longest_text + 1})
             : std::vector(
                   validation.pairs.begin(),
                   validation.pairs.begin() + static_cast<std::ptrdiff_t>(std::min(kLookedAt, validation.pairs.size())));

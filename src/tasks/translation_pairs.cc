@@ -29,9 +29,12 @@ std::vector<std::int32_t> source_ids(const Tokenizer& tokenizer, std::string_vie
   return ids;
 }
 
+bool has_room(const Room& room, std::size_t source, std::size_t target) {
+  return static_cast<std::int64_t>(source) <= room.source && static_cast<std::int64_t>(target) <= room.target;
+}
+
 bool has_room(const Room& room, const SequencePair& pair) {
-  return static_cast<std::int64_t>(pair.source.size()) <= room.source &&
-         static_cast<std::int64_t>(pair.target.size()) < room.target;
+  return has_room(room, pair.source.size(), pair.target.size() + 1);
 }
 
 void check_room(const Room& room, const SequencePair& pair) {

@@ -17,6 +17,7 @@ BatchSettings ends_of(const Tokenizer& target);  // throws if it has no begin or
 
 std::vector<std::int32_t> source_ids(const Tokenizer& tokenizer, std::string_view text);  // and the end
 
+bool has_room(const Room& room, std::size_t source, std::size_t target);  // for so many tokens
 // Whether a model has room for a pair, its ends included; throws if not.
 bool has_room(const Room& room, const SequencePair& pair);
 void check_room(const Room& room, const SequencePair& pair);

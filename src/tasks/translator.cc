@@ -110,10 +110,6 @@ Room Translator::room(std::int64_t most) const {
   room.narrow({.source = most, .target = most});
   return room;
 }
-bool Translator::fits(const TextPair& pair, const Room& room) const {
-  return static_cast<std::int64_t>(source().encode(pair.source).size()) <= room.source &&
-         static_cast<std::int64_t>(target().encode(pair.target).size()) <= room.target;
-}
 
 AttentionShape Translator::attention_shape() const { return impl_->model->attention_shape(); }
 const Tokenizer& Translator::source() const { return *impl_->members[0]->tokenizers.source; }

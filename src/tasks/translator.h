@@ -108,7 +108,6 @@ class Translator {
   std::int64_t longest_line() const;  // tokens of a line that is not cut if nothing else is said
   // Tokens, ends not counted, of the longest pair that it has room for, if that is less than `most`.
   Room room(std::int64_t most = kEndless) const;
-  bool fits(const TextPair& pair, const Room& room) const;
 
   const ModelSettings& model_settings() const;  // of the first model, if there are several
   const std::string& config() const;            // of its file: a JSON object
