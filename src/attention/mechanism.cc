@@ -88,12 +88,16 @@ Var cut_table(Var table, std::int64_t begin, std::int64_t count) {
 void check_longest(const Stages& stages, const Inputs& in) {
   const auto [queries, keys] = stages.score->longest();
   if (keys == kEndless) return;
-  const auto name = [&] { return to_text(stages.line.score); };
+  const auto refuse = [&](std::int64_t most, const auto&... got) {  // texts are made for errors alone
+    fail(ErrorKind::kInput, "attend: ", to_text(stages.line.score), " is made for at most ", most, " positions, got ",
+         got...);
+  };
   check(!in.places.defined(), "attend: ", stages.line.score.name,
         ": positions of packed documents are not known to it");
-  check(in.keys <= keys, "attend: ", name(), " is made for at most ", keys, " positions, got ", in.keys, " keys");
-  check(queries == kEndless || (in.offset >= 0 && in.offset + in.queries <= queries), "attend: ", name(),
-        " is made for at most ", queries, " positions, got queries ", in.offset, " to ", in.offset + in.queries);
+  if (in.keys > keys) refuse(keys, in.keys, " keys");
+  if (queries != kEndless && (in.offset < 0 || in.offset + in.queries > queries)) {
+    refuse(queries, "queries ", in.offset, " to ", in.offset + in.queries);
+  }
 }
 
 }  // namespace regard
